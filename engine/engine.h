@@ -1,0 +1,215 @@
+#pragma once
+// The facade of the engine: everything the daemon may ask for, in plain structs.
+// Thread-safe: calls are posted to the tracer thread and wait for its answer.
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/event/event.h"
+#include "engine/event/hub.h"
+#include "engine/lang/definition_set.h"
+#include "engine/lang/schema.h"
+
+namespace probed::engine {
+
+using event::ProbeId;
+using event::TargetId;
+
+enum class Mechanism : uint8_t { kNone, kUnoptimized, kBoosted, kOptimized, kKernel };
+std::string_view MechanismName(Mechanism mechanism);  // "unoptimized", "boosted", ...
+
+enum class ProbeState : uint8_t { kPending, kArmed, kDisabled, kGone };
+
+struct ProbeCounters {
+  uint64_t hits = 0;       // entries into the probe, as uprobe_profile counts
+  uint64_t recorded = 0;   // records handed to subscribers' queues
+  uint64_t filtered = 0;
+  uint64_t missed = 0;     // return probes: over maxactive
+  uint64_t lost = 0;       // recorded but dropped before some subscriber read it
+};
+
+struct ProbeInfo {
+  ProbeId id = 0;
+  TargetId target;         // the attached target the probe belongs to
+  std::string definition;  // read-back line
+  std::string path;
+  uint64_t offset = 0;
+  std::string symbol;      // nearest symbol+off, may be empty
+  std::shared_ptr<const lang::EventSchema> schema;
+  bool enabled = false;
+  ProbeState state = ProbeState::kPending;
+  Mechanism mechanism = Mechanism::kNone;
+  std::string reason;      // why this mechanism and not a better one, or why pending
+  ProbeCounters counters;
+};
+
+enum class TargetState : uint8_t { kRunning, kExited, kDetached };
+
+struct TargetInfo {
+  TargetId id;
+  TargetId root;           // == id unless it is a followed child
+  std::string executable;
+  std::string comm;
+  TargetState state = TargetState::kRunning;
+  uint32_t threads = 0;
+  uint32_t sites = 0;
+  uint64_t attach_stop_ns = 0;  // longest time any of its threads was held by the last change
+  uint64_t stop_total_ns = 0;
+};
+
+struct SiteInfo {
+  TargetId target;
+  uint64_t address = 0;
+  std::string module;
+  uint64_t offset = 0;
+  std::string symbol;      // symbol+0xoff
+  lang::ProbeKind kind = lang::ProbeKind::kEntry;
+  bool disabled = false;
+  bool gone = false;
+  Mechanism mechanism = Mechanism::kNone;
+  std::string reason;
+  std::vector<ProbeId> probes;  // in the order they run
+  uint64_t hits = 0;
+};
+
+struct AttachOptions {
+  bool follow_children = false;
+  // The process has not exec'ed the program yet (probectl run): definitions naming files pend and
+  // are planned at exec.
+  bool awaiting_exec = false;
+  std::chrono::milliseconds deadline{5000};
+};
+
+struct LaunchOptions {
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;  // empty = the daemon's
+  std::string working_directory;
+  uint32_t uid = 0, gid = 0;             // whom to run as
+  bool follow_children = true;
+};
+
+struct CreateOptions {
+  lang::Dialect dialect = lang::Dialect::kExtended;
+  bool enable = true;
+  bool force = false;            // allow an offset inside an instruction
+  bool validate_only = false;
+  bool require_armed = false;    // a definition whose file is not mapped is an error, not pending
+  uint32_t max_active = 0;       // default for return probes; 0 = built-in
+  uint32_t string_limit = 4096;  // up to 1 MiB
+};
+
+struct LineError {
+  size_t line = 0;               // index into the request's lines
+  Error error;
+  lang::Verdict verdict;         // the kernel's view, when the line was refused by the language
+};
+
+struct CreateOutcome {
+  std::vector<ProbeInfo> probes;     // all created, in order
+  std::vector<LineError> errors;     // not empty: nothing was changed
+};
+
+struct DetachReport {
+  uint32_t sites_restored = 0;
+  uint32_t bytes_verified = 0;
+  uint32_t returns_restored = 0;  // hijacked return addresses put back
+  std::string warning;            // empty when every byte was verified
+};
+
+struct ModuleInfo {
+  std::string path;
+  std::string build_id;           // hex, may be empty
+  uint64_t load_bias = 0;
+  uint64_t start = 0, end = 0;    // mapped range
+  bool deleted = false;
+};
+
+struct SymbolInfo {
+  std::string name;               // as in the file
+  std::string demangled;
+  std::string version;
+  std::string module;
+  uint64_t offset = 0;            // file offset
+  uint64_t address = 0;           // run-time, 0 without a target
+  uint64_t size = 0;
+  bool ifunc = false;
+  std::vector<std::string> aliases;
+};
+
+struct SymbolQuery {
+  std::optional<TargetId> target; // else `path` alone
+  std::string path;               // module; empty = all modules of the target
+  std::string pattern;            // glob
+  size_t limit = 1000;
+};
+
+struct Explanation {
+  std::string path;
+  uint64_t offset = 0;
+  std::string symbol;
+  uint64_t function_size = 0;
+  std::string instruction;        // disassembly
+  std::string bytes;              // hex
+  bool on_boundary = true;
+  Mechanism mechanism = Mechanism::kNone;
+  std::string reason;
+};
+
+struct EngineOptions {
+  uint32_t max_targets = 1024;
+  uint32_t max_probes = 200'000;
+};
+
+struct EngineInfo {
+  std::vector<Mechanism> mechanisms;
+  std::vector<std::string> privileges;   // capabilities and Yama scope in words
+  EngineOptions limits;
+  std::string placement;                 // how the tracer waits, chosen by measurement
+  uint64_t events_published = 0;
+};
+
+class Engine {
+ public:
+  static Result<std::unique_ptr<Engine>> Create(EngineOptions options);
+  ~Engine();  // detaches every target
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  Result<TargetInfo> Attach(int pid, AttachOptions options);
+  // The program is stopped before its first instruction until Resume().
+  Result<TargetInfo> Launch(LaunchOptions options);
+  Result<void> Resume(TargetId target);
+  Result<DetachReport> Detach(TargetId target);
+  std::vector<TargetInfo> ListTargets();
+
+  // All lines or none. Deletion lines are refused here; use DeleteProbes.
+  Result<CreateOutcome> CreateProbes(TargetId target, const std::vector<std::string>& lines,
+                                     CreateOptions options);
+  std::vector<ProbeInfo> ListProbes(std::optional<TargetId> target);
+  Result<ProbeInfo> GetProbe(ProbeId id);
+  Result<void> SetProbesEnabled(const std::vector<ProbeId>& ids, bool enabled);  // all or none
+  Result<void> DeleteProbes(const std::vector<ProbeId>& ids);                    // all or none
+
+  std::vector<SiteInfo> ListSites(std::optional<TargetId> target);
+  Result<std::vector<ModuleInfo>> ListModules(TargetId target);
+  Result<std::vector<SymbolInfo>> SearchSymbols(const SymbolQuery& query);
+  // `location` is path:0xOFFS or path:symbol[+off].
+  Result<Explanation> Explain(std::optional<TargetId> target, const std::string& location);
+
+  std::unique_ptr<event::Subscription> Subscribe(event::SubscribeOptions options);
+  EngineInfo Info();
+  // True when the tracer thread answered a no-op within `budget` (for the watchdog).
+  bool Healthy(std::chrono::milliseconds budget);
+
+ private:
+  struct State;
+  explicit Engine(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace probed::engine

@@ -1,0 +1,93 @@
+#pragma once
+// The definitions of one target (or of one `probectl check`): judges lines in order with the
+// kernel's checks, messages and carets, and keeps what was accepted. Not thread-safe.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/lang/definition.h"
+
+namespace probed::lang {
+
+enum class Dialect : uint8_t {
+  kKernel,    // exactly uprobe_events
+  kExtended,  // plus path:symbol, $argN, %xmmN, f32/f64/bytes, long strings
+};
+
+// How a definition's path is looked up; the order of checks asks for it in the middle of a line.
+struct FileLookup {
+  int error_number = 0;  // 0 = found
+  bool regular = false;
+  uint64_t device = 0;
+  uint64_t inode = 0;
+};
+
+class FileNamespace {
+ public:
+  virtual ~FileNamespace() = default;
+  virtual FileLookup Lookup(const std::string& path) = 0;
+  // Extended dialect: file offset of `symbol` + `addend`. Its Error is shown as it is.
+  virtual Result<uint64_t> ResolveSymbol(const std::string& path, const std::string& symbol,
+                                         uint64_t addend) = 0;
+};
+
+// What a line came to. `caret` is a 0-based column in `command` (the tokens joined by single spaces,
+// comment gone); message and caret are absent where the kernel logs nothing.
+struct Verdict {
+  bool ok = false;
+  int error_number = 0;                // positive errno; 0 when ok
+  std::string code;                    // BAD_REG_NAME...; our own words for silent rejections
+  std::optional<std::string> message;
+  std::optional<int> caret;
+  std::string command;
+  std::string explanation;             // in our words: what is wrong and what to write instead
+  std::vector<std::string> readback;   // the definitions this line added
+};
+
+using DefinitionId = uint64_t;  // unique in one set, never reused
+
+class DefinitionSet {
+ public:
+  explicit DefinitionSet(Dialect dialect);
+  ~DefinitionSet();
+  DefinitionSet(DefinitionSet&&) noexcept;
+  DefinitionSet& operator=(DefinitionSet&&) noexcept;
+
+  struct Applied {
+    Verdict verdict;
+    std::optional<DefinitionId> added;
+    std::vector<DefinitionId> removed;
+  };
+
+  // One line (no newline inside). Deletions (`-:`) work too.
+  Applied Apply(std::string_view line, FileNamespace& files);
+
+  const Definition* Find(DefinitionId id) const;
+  std::vector<DefinitionId> ids() const;           // creation order
+  bool Remove(DefinitionId id);                    // for rollback and API deletion
+  // Enabled events refuse deletion with EBUSY.
+  void SetEventEnabled(const std::string& group, const std::string& event, bool enabled);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Splits what one write(2) would carry into lines as the kernel does: see kernel-facing notes in the
+// source (4096-byte pieces, NUL bytes, missing last newline).
+struct InputLine {
+  std::string text;
+  bool too_long = false;  // EINVAL without a log entry
+};
+std::vector<InputLine> SplitLines(std::string_view bytes);
+
+enum class LineDestination : uint8_t { kUser, kKernel, kDeletion, kEmpty, kMalformed };
+// Who a line is for: `p:x vfs_read` and `t:`/`f:`/`e:`/`s:` go to the real tracefs.
+LineDestination Classify(std::string_view line);
+
+}  // namespace probed::lang

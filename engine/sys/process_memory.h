@@ -1,0 +1,35 @@
+#pragma once
+// Memory of another process. Reads work on running processes; writes need a ptrace-stopped thread
+// when /proc/PID/mem may not be opened for writing (no CAP_DAC_OVERRIDE), so the writer takes its
+// tid. Not thread-safe. process_vm_readv(2), proc(5), ptrace(2) PTRACE_POKETEXT.
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <span>
+
+#include "base/address.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace probed::sys {
+
+class ProcessMemory {
+ public:
+  static Result<ProcessMemory> Open(pid_t pid);
+
+  // Bytes read before the first unreadable one; faults pages in.
+  size_t ReadSome(RemoteAddr address, std::span<std::byte> out) const;
+  // All or an error (MEMORY_UNREADABLE with the address).
+  Status Read(RemoteAddr address, std::span<std::byte> out) const;
+  // Ignores page protection (private copy of a file page). `stopped_tid` is for the POKETEXT way.
+  Status Write(RemoteAddr address, std::span<const std::byte> bytes, pid_t stopped_tid) const;
+
+ private:
+  ProcessMemory(pid_t pid, UniqueFd read_fd, UniqueFd write_fd);
+  pid_t pid_ = 0;
+  UniqueFd read_fd_;
+  UniqueFd write_fd_;  // invalid: POKETEXT
+};
+
+}  // namespace probed::sys

@@ -1,0 +1,20 @@
+#pragma once
+// System calls made by a stopped thread on our behalf. Registers (orig_rax included, so that an
+// interrupted system call restarts) are restored whatever happens.
+// The `syscall` instruction used is one found in the target's own executable memory (vDSO or libc);
+// nothing of the target is overwritten.
+
+#include <array>
+#include <cstdint>
+
+#include "base/result.h"
+#include "engine/tracee/stopped.h"
+
+namespace probed::tracee {
+
+// Runs the call with a deadline and returns its value; a negative errno becomes an Error.
+// Refused with SECCOMP_ACTIVE when any thread of the process is under seccomp.
+Result<uint64_t> RemoteSyscall(Stopped& stopped, long number,
+                               const std::array<uint64_t, 6>& arguments);
+
+}  // namespace probed::tracee

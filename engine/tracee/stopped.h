@@ -1,0 +1,53 @@
+#pragma once
+// Proof that one thread is in a ptrace-stop of ours, and its registers for as long as it is.
+// Only the tracer makes one. Everything that may run only on a stopped thread takes a Stopped&.
+// Tracer thread only.
+
+#include <sys/ptrace.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/address.h"
+#include "base/result.h"
+
+namespace probed::tracee {
+
+class Process;
+class Thread;
+
+class Stopped {
+ public:
+  Stopped(const Stopped&) = delete;
+  Stopped& operator=(const Stopped&) = delete;
+
+  pid_t tid() const;
+  Process& process() const;
+  Thread& thread() const;
+
+  // Read once per stop, on first use; written back once, before the thread is resumed, if
+  // mutable_regs() was called. A thread that died meanwhile reads as zeros (ESRCH is normal).
+  const user_regs_struct& regs();
+  user_regs_struct& mutable_regs();
+  // x87/SSE/AVX/AVX-512 state in XSAVE layout (NT_X86_XSTATE); costs a system call.
+  Result<std::vector<std::byte>> ReadExtendedState();
+  Status WriteExtendedState(const std::vector<std::byte>& state);
+  // Low 128 bits of %xmmN.
+  bool ReadXmm(int number, std::array<uint8_t, 16>& out);
+
+  Status ReadMemory(RemoteAddr address, std::span<std::byte> out);
+  Status WriteMemory(RemoteAddr address, std::span<const std::byte> bytes);
+
+ private:
+  friend class Tracer;
+  friend class Thread;
+  explicit Stopped(Thread& thread) : thread_(thread) {}
+  Thread& thread_;
+};
+
+}  // namespace probed::tracee
