@@ -11,6 +11,10 @@ target_include_directories(probed_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(probed_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Wimplicit-fallthrough>
   -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)
+if(PROBED_FUZZ)
+  target_compile_options(probed_options INTERFACE -fsanitize=fuzzer-no-link)
+  set(PROBED_SANITIZE address)
+endif()
 if(PROBED_SANITIZE)
   target_compile_options(probed_options INTERFACE -fsanitize=${PROBED_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(probed_options INTERFACE -fsanitize=${PROBED_SANITIZE})
