@@ -17,9 +17,9 @@ struct Mapping {
   RemoteAddr start, end;
   bool readable = false, writable = false, executable = false, shared = false;
   FileOffset offset;
-  uint64_t device = 0;   // as stat's st_dev (makedev)
+  uint64_t device = 0;  // as stat's st_dev (makedev)
   uint64_t inode = 0;
-  std::string path;      // " (deleted)" removed
+  std::string path;  // " (deleted)" removed
   bool deleted = false;
 };
 
@@ -28,7 +28,7 @@ struct Module {
   std::string path;
   uint64_t device = 0, inode = 0;
   bool deleted = false;
-  std::vector<Mapping> mappings;   // ascending
+  std::vector<Mapping> mappings;  // ascending
 };
 
 Result<std::vector<Mapping>> ParseMaps(std::string_view text);
