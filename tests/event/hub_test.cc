@@ -1,0 +1,180 @@
+// The hub's promises: order, bounded memory, and a loss account that always balances.
+
+#include "engine/event/hub.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace probed::event {
+namespace {
+
+using std::chrono::milliseconds;
+
+HitRecord Hit(ProbeId probe, size_t payload = 0) {
+  HitRecord hit;
+  hit.probe = probe;
+  hit.payload.resize(payload);
+  return hit;
+}
+
+struct Received {
+  std::vector<uint64_t> sequences;
+  uint64_t lost = 0;
+  size_t notices = 0;
+  bool ordered = true;  // and every gap is announced by a notice that covers it
+  uint64_t position = 0;
+
+  void Take(const Item& item) {
+    if (const auto* hit = std::get_if<HitRecord>(&item)) {
+      if (hit->sequence != position + 1) ordered = false;
+      position = hit->sequence;
+      sequences.push_back(hit->sequence);
+    } else if (const auto* loss = std::get_if<LossNotice>(&item)) {
+      ++notices;
+      lost += loss->lost;
+      if (loss->first_sequence != position + 1) ordered = false;
+      if (loss->last_sequence - loss->first_sequence + 1 != loss->lost) ordered = false;
+      position = loss->last_sequence;
+    }
+  }
+};
+
+Received Drain(Subscription& subscription) {
+  Received received;
+  while (true) {
+    auto items = subscription.Next(16, milliseconds(0));
+    if (items.empty()) return received;
+    for (const auto& item : items)
+      received.Take(item);
+  }
+}
+
+TEST(Hub, DeliversInOrderToEverySubscriber) {
+  Hub hub;
+  auto first = hub.Subscribe({});
+  auto second = hub.Subscribe({});
+  for (int i = 0; i < 1000; ++i)
+    hub.Publish(Hit(1));
+  for (auto* subscription : {first.get(), second.get()}) {
+    Received received = Drain(*subscription);
+    EXPECT_EQ(received.sequences.size(), 1000u);
+    EXPECT_TRUE(received.ordered);
+    EXPECT_EQ(received.notices, 0u);
+  }
+  EXPECT_EQ(hub.published(), 1000u);
+  EXPECT_EQ(hub.LostOf(1), 0u);
+}
+
+class HubLoss : public testing::TestWithParam<DropPolicy> {};
+
+TEST_P(HubLoss, EveryRecordIsDeliveredOrAnnouncedAsLost) {
+  Hub hub;
+  auto slow = hub.Subscribe(
+      {.max_queued_bytes = 100 * (sizeof(Item) + 64), .policy = GetParam(), .wants = {}});
+  Received received;
+  for (int round = 0; round < 50; ++round) {
+    for (int i = 0; i < 37; ++i)
+      hub.Publish(Hit(7, 64));
+    if (round % 5 != 4) continue;
+    for (const auto& item : slow->Next(60, milliseconds(0)))
+      received.Take(item);
+  }
+  Received rest = [&] {
+    Received more = received;
+    while (true) {
+      auto items = slow->Next(16, milliseconds(0));
+      if (items.empty()) return more;
+      for (const auto& item : items)
+        more.Take(item);
+    }
+  }();
+  EXPECT_TRUE(rest.ordered);
+  EXPECT_GT(rest.lost, 0u);
+  EXPECT_EQ(rest.sequences.size() + rest.lost, 50u * 37u);
+  EXPECT_EQ(rest.lost, slow->lost());
+  EXPECT_EQ(rest.lost, hub.LostOf(7));
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, HubLoss,
+                         testing::Values(DropPolicy::kDropOldest, DropPolicy::kDropNewest));
+
+TEST(Hub, DropOldestKeepsTheNewestAndDropNewestTheOldest) {
+  Hub hub;
+  size_t room = 10 * sizeof(Item);
+  auto newest =
+      hub.Subscribe({.max_queued_bytes = room, .policy = DropPolicy::kDropOldest, .wants = {}});
+  auto oldest =
+      hub.Subscribe({.max_queued_bytes = room, .policy = DropPolicy::kDropNewest, .wants = {}});
+  for (int i = 0; i < 100; ++i)
+    hub.Publish(Hit(1));
+  EXPECT_EQ(Drain(*newest).sequences.back(), 100u);
+  EXPECT_EQ(Drain(*oldest).sequences.front(), 1u);
+}
+
+TEST(Hub, ARecordLargerThanTheQueueIsLostAndTheRestGoesOn) {
+  Hub hub;
+  auto subscription = hub.Subscribe({.max_queued_bytes = 4 * sizeof(Item), .wants = {}});
+  hub.Publish(Hit(1));
+  hub.Publish(Hit(1, 1 << 20));
+  hub.Publish(Hit(1));
+  Received received = Drain(*subscription);
+  EXPECT_TRUE(received.ordered);
+  EXPECT_EQ(received.lost, 1u);
+  EXPECT_EQ(received.sequences, (std::vector<uint64_t>{1, 3}));
+}
+
+TEST(Hub, FilterHidesWithoutCountingAsLoss) {
+  Hub hub;
+  auto odd = hub.Subscribe({.wants = [](const Item& item) {
+    const auto* hit = std::get_if<HitRecord>(&item);
+    return hit && hit->probe % 2 == 1;
+  }});
+  for (ProbeId probe = 0; probe < 10; ++probe)
+    hub.Publish(Hit(probe));
+  EXPECT_EQ(odd->Next(100, milliseconds(0)).size(), 5u);
+  EXPECT_EQ(odd->lost(), 0u);
+}
+
+TEST(Hub, CloseEndsASubscriptionAfterWhatIsQueued) {
+  auto hub = std::make_unique<Hub>();
+  auto subscription = hub->Subscribe({});
+  hub->Publish(Hit(1));
+  hub.reset();
+  EXPECT_FALSE(subscription->closed());
+  EXPECT_EQ(subscription->Next(10, milliseconds(1000)).size(), 1u);
+  EXPECT_TRUE(subscription->closed());
+  EXPECT_TRUE(subscription->Next(10, milliseconds(1000)).empty());
+}
+
+TEST(Hub, CancelWakesABlockedReader) {
+  Hub hub;
+  auto subscription = hub.Subscribe({});
+  std::thread reader([&] { EXPECT_TRUE(subscription->Next(1, milliseconds(60'000)).empty()); });
+  subscription->Cancel();
+  reader.join();
+  EXPECT_TRUE(subscription->closed());
+}
+
+TEST(Hub, AReaderBesideThePublisherLosesNothing) {
+  Hub hub;
+  auto subscription = hub.Subscribe({.max_queued_bytes = 512u << 20, .wants = {}});
+  constexpr uint64_t kCount = 50'000;
+  Received received;
+  std::thread reader([&] {
+    while (received.sequences.size() < kCount) {
+      auto items = subscription->Next(1000, milliseconds(10'000));
+      if (items.empty()) return;
+      for (const auto& item : items)
+        received.Take(item);
+    }
+  });
+  for (uint64_t i = 0; i < kCount; ++i)
+    hub.Publish(Hit(3, 16));
+  reader.join();
+  EXPECT_EQ(received.sequences.size(), kCount);
+  EXPECT_TRUE(received.ordered);
+}
+
+}  // namespace
+}  // namespace probed::event
