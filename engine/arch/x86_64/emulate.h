@@ -11,6 +11,8 @@
 
 namespace probed::arch {
 
+// The memory of the thread that runs the instruction. It must refuse what the thread itself could
+// not do: process_vm_writev does, /proc/PID/mem writes through read-only pages.
 class MemoryBus {
  public:
   virtual ~MemoryBus() = default;
@@ -19,8 +21,10 @@ class MemoryBus {
 };
 
 enum class EmulationResult : uint8_t {
-  kDone,      // registers (rip included) and memory are as after the instruction
-  kDeclined,  // not emulated, or a memory access failed: nothing was changed; use the copy instead
+  kDone,  // registers (rip included) and memory are as after the instruction
+  // Not emulated, a memory access failed, the target is not canonical, or the program has set TF or
+  // AC: nothing was changed; use the copy instead, which faults or traps as the original would.
+  kDeclined,
 };
 
 // `regs.rip` must be the original address of `instruction`.
