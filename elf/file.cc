@@ -1,0 +1,159 @@
+#include "elf/file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "elf/glob.h"
+#include "elf/headers.h"
+#include "elf/image.h"
+#include "elf/lookup.h"
+#include "elf/notes.h"
+#include "elf/symbol_index.h"
+#include "elf/symbol_table.h"
+
+namespace probed::elf {
+namespace {
+
+constexpr uint64_t kMaxInterpreter = 4096;
+
+std::string ReadInterpreter(const Image& image, const Headers& headers) {
+  const Elf64_Phdr* entry = headers.FindProgramHeader(PT_INTERP);
+  if (entry == nullptr) return "";
+  std::vector<uint8_t> bytes =
+      image.Read(entry->p_offset, std::min(entry->p_filesz, kMaxInterpreter));
+  std::string text(bytes.begin(), bytes.end());
+  return text.substr(0, text.find('\0'));
+}
+
+}  // namespace
+
+struct File::State {
+  State(Image opened, std::string opened_path)
+      : image(std::move(opened)), path(std::move(opened_path)) {}
+
+  const SymbolIndex& Symbols() const {
+    std::call_once(symbols_once, [this] { symbols.emplace(LoadSymbols()); });
+    return *symbols;
+  }
+  LookupContext Lookup() const { return {Symbols(), segments, path}; }
+
+  std::vector<Symbol> LoadSymbols() const {
+    std::vector<Symbol> all = ReadDynsym(image, headers, segments);
+    std::vector<Symbol> own = ReadSymtab(image, headers, SymbolSource::kSymtab);
+    std::move(own.begin(), own.end(), std::back_inserter(all));
+    return all;
+  }
+
+  Image image;
+  std::string path, root;
+  Headers headers;
+  std::vector<Segment> segments;
+  FileIdentity identity;
+  std::string interpreter;
+  bool is_go = false;
+
+  mutable std::once_flag symbols_once;
+  mutable std::optional<SymbolIndex> symbols;
+};
+
+Result<std::shared_ptr<const File>> File::Open(const std::string& path, const std::string& root) {
+  PROBED_TRY(Image image, Image::Open(path, root));
+  auto state = std::make_unique<State>(std::move(image), path);
+  state->root = root;
+  PROBED_TRY(state->headers, ReadHeaders(state->image, path));
+  PROBED_TRY(state->segments, ReadSegments(state->headers, state->image.size(), path));
+  std::vector<Note> notes = ReadNotes(state->image, state->headers);
+  state->identity = {.device = state->image.device(),
+                     .inode = state->image.inode(),
+                     .build_id = FindBuildId(notes)};
+  state->is_go = LooksLikeGo(notes, state->headers);
+  state->interpreter = ReadInterpreter(state->image, state->headers);
+  return std::shared_ptr<const File>(new File(std::move(state)));
+}
+
+File::File(std::unique_ptr<State> state) : state_(std::move(state)) {}
+File::~File() = default;
+
+const std::string& File::path() const {
+  return state_->path;
+}
+const FileIdentity& File::identity() const {
+  return state_->identity;
+}
+bool File::position_independent() const {
+  return state_->headers.header.e_type == ET_DYN;
+}
+LinkAddr File::entry() const {
+  return {state_->headers.header.e_entry};
+}
+std::string File::interpreter() const {
+  return state_->interpreter;
+}
+bool File::is_go() const {
+  return state_->is_go;
+}
+const std::vector<Segment>& File::segments() const {
+  return state_->segments;
+}
+
+std::optional<FileOffset> File::ToOffset(LinkAddr address) const {
+  return elf::ToOffset(state_->segments, address);
+}
+
+std::optional<LinkAddr> File::ToLinkAddr(FileOffset offset) const {
+  const Segment* found = nullptr;
+  for (const Segment& segment : state_->segments) {
+    if (!segment.HoldsInFile(offset)) continue;
+    if (found == nullptr || (segment.executable && !found->executable)) found = &segment;
+  }
+  if (found == nullptr) return std::nullopt;
+  return found->address + (offset - found->offset);
+}
+
+bool File::IsExecutable(FileOffset offset) const {
+  return std::any_of(state_->segments.begin(), state_->segments.end(), [&](const Segment& segment) {
+    return segment.executable && segment.HoldsInFile(offset);
+  });
+}
+
+std::vector<uint8_t> File::Bytes(FileOffset offset, size_t size) const {
+  return state_->image.Read(offset.value, size);
+}
+
+const std::vector<Symbol>& File::functions() const {
+  return state_->Symbols().functions();
+}
+const std::vector<Symbol>& File::imports() const {
+  return state_->Symbols().imports();
+}
+
+Result<Symbol> File::FindFunction(const std::string& name) const {
+  return LookUpFunction(state_->Lookup(), name);
+}
+
+Result<Symbol> File::FindObject(const std::string& name) const {
+  return LookUpObject(state_->Lookup(), name);
+}
+
+std::vector<Symbol> File::SearchFunctions(const std::string& pattern, size_t limit) const {
+  std::vector<Symbol> found;
+  for (const Symbol& symbol : functions()) {
+    if (found.size() >= limit) break;
+    bool matches = GlobMatches(pattern, symbol.name) ||
+                   (symbol.name.starts_with("_Z") && GlobMatches(pattern, Demangle(symbol.name)));
+    if (matches) found.push_back(symbol);
+  }
+  return found;
+}
+
+std::vector<Symbol> File::AliasesAt(LinkAddr address) const {
+  return state_->Symbols().At(address);
+}
+
+std::optional<FunctionBounds> File::FunctionAt(LinkAddr address) const {
+  return state_->Symbols().Around(address);
+}
+
+}  // namespace probed::elf

@@ -1,0 +1,108 @@
+#include "elf/suggest.h"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "elf/cxx_name.h"
+#include "elf/demangle.h"
+
+namespace probed::elf {
+namespace {
+
+constexpr size_t kMaxCompared = 96;  // characters; names longer than this are not typing mistakes
+
+std::string ToLower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+// Levenshtein distance; anything above `limit` is `limit` + 1.
+size_t EditDistance(std::string_view a, std::string_view b, size_t limit) {
+  size_t gap = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
+  if (gap > limit) return limit + 1;
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    size_t best = row[0];
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+      best = std::min(best, row[j]);
+    }
+    if (best > limit) return limit + 1;
+  }
+  return std::min(row[b.size()], limit + 1);
+}
+
+// The last identifier of an Itanium nested name, read off its length prefixes without demangling.
+std::string_view MangledIdentifier(std::string_view mangled) {
+  std::string_view identifier;
+  size_t i = mangled.find_first_of("0123456789", 2);
+  while (i < mangled.size() && std::isdigit(static_cast<unsigned char>(mangled[i])) != 0) {
+    size_t length = 0;
+    for (; i < mangled.size() && std::isdigit(static_cast<unsigned char>(mangled[i])) != 0; ++i) {
+      length =
+          std::min<size_t>(length * 10 + static_cast<size_t>(mangled[i] - '0'), mangled.size());
+    }
+    identifier = mangled.substr(std::min(i, mangled.size()), length);
+    i += length;
+  }
+  return identifier;
+}
+
+std::string_view ComparableName(const Symbol& symbol) {
+  std::string_view name = symbol.name;
+  return name.starts_with("_Z") ? MangledIdentifier(name) : name;
+}
+
+// Lower is nearer.
+std::optional<size_t> Score(const std::string& typed, std::string_view name) {
+  if (name.empty() || name.size() > kMaxCompared) return std::nullopt;
+  std::string lower = ToLower(name);
+  size_t limit = 1 + typed.size() / 4;
+  size_t distance = EditDistance(typed, lower, limit);
+  if (distance <= limit) return 4 * distance;
+  bool contains = typed.size() >= 3 && lower.find(typed) != std::string::npos;
+  if (contains) return 6 + lower.size() - typed.size();
+  return std::nullopt;
+}
+
+struct Candidate {
+  size_t score;
+  const Symbol* symbol;
+};
+
+}  // namespace
+
+std::vector<std::string> SuggestNames(const std::vector<Symbol>& functions, std::string_view typed,
+                                      size_t limit) {
+  std::string_view identifier = LastIdentifier(typed);
+  std::string wanted = ToLower(identifier.empty() ? typed : identifier);
+  std::vector<Candidate> candidates;
+  if (wanted.size() > kMaxCompared) return {};
+  for (const Symbol& symbol : functions) {
+    auto score = Score(wanted, ComparableName(symbol));
+    if (score) candidates.push_back({*score, &symbol});
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
+  std::vector<std::string> names;
+  for (const Candidate& candidate : candidates) {
+    if (names.size() >= limit) break;
+    std::string demangled = Demangle(candidate.symbol->name);
+    std::string name(WithoutSignature(demangled));
+    bool is_new = std::find(names.begin(), names.end(), name) == names.end();
+    // The list is separated by commas.
+    if (is_new && name.find(',') == std::string::npos) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+}  // namespace probed::elf

@@ -1,0 +1,19 @@
+#include "elf/symbol.h"
+
+namespace probed::elf {
+
+const char* SymbolSourceName(SymbolSource source) {
+  switch (source) {
+    case SymbolSource::kSymtab:
+      return ".symtab";
+    case SymbolSource::kDynsym:
+      return ".dynsym";
+    case SymbolSource::kDebugData:
+      return ".gnu_debugdata";
+    case SymbolSource::kDebugFile:
+      return "debug file";
+  }
+  return "";
+}
+
+}  // namespace probed::elf
