@@ -1,0 +1,99 @@
+"""One program, one set of definitions, two tracers: the kernel through tracefs, and probed."""
+
+from dataclasses import dataclass
+
+from support import elf, formatted, maps, probectl
+from support.paths import target
+from support.process import Program
+from support.tracefs import Tracefs
+
+# The stack, and so every register that points there, depends on the environment.
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C"}
+GROUP = "{group}"  # in definitions; the kernel's is unique, ours is not seen by anybody
+
+
+@dataclass
+class Traced:
+    records: list
+    out: str
+    code: int
+
+
+class Victim:
+    """values.c, loaded at a fixed address, waiting before its first call."""
+
+    def __init__(self, variant, rounds):
+        self.path = target("values", f"gcc-O1-{variant}-nocf")
+        self.program = Program([self.path, rounds, "wait"], env=ENVIRONMENT, fixed_addresses=True)
+
+    def __enter__(self):
+        self.program.wait_for("ready")
+        return self
+
+    def __exit__(self, *_):
+        self.program.__exit__()
+
+    def go(self):
+        self.program.say("\n")
+        return self.program.finish(60, close_input=False)
+
+    def address(self, symbol):
+        return maps.load_base(self.program.pid, self.path) + \
+            elf.load(str(self.path)).symbols[symbol].address
+
+    def offset(self, symbol):
+        return elf.offset(self.path, symbol)
+
+
+def by_kernel(variant, rounds, definitions):
+    with Tracefs() as tracefs, Victim(variant, rounds) as victim:
+        for line in definitions:
+            tracefs.define(line.replace(GROUP, tracefs.group))
+        tracefs.enable_all()
+        code = victim.go()
+        tracefs.disable_all()
+        return Traced(tracefs.records(victim.program.pid), victim.program.out, code), \
+            tracefs.profile()
+
+
+def by_probed(variant, rounds, definitions, *options):
+    lines = [line.replace(GROUP, "kd") for line in definitions]
+    with Victim(variant, rounds) as victim:
+        with probectl.Attached(victim.program.pid, lines, "--dialect", "kernel",
+                               *options) as attached:
+            code = victim.go()
+            attached.finish()
+            return Traced(attached.records, victim.program.out, code), attached.program.err
+
+
+def first_difference(kernel, ours):
+    """A readable account of the first record that differs, or None."""
+    for i, (theirs, mine) in enumerate(zip(kernel, ours)):
+        if (theirs.event, theirs.text) != (mine.event, mine.text):
+            pairs = zip(theirs.text.split(" "), mine.text.split(" "))
+            words = [f"kernel {a!r} probed {b!r}" for a, b in pairs if a != b]
+            return f"record {i}, {theirs.event} / {mine.event}: {words[:8]}"
+    if len(kernel) != len(ours):
+        return f"{len(kernel)} kernel records, {len(ours)} of ours"
+    return None
+
+
+class TwoTracers:
+    """Mixed into test cases."""
+
+    def assert_same(self, variant, rounds, definitions, least):
+        kernel, profile = by_kernel(variant, rounds, definitions)
+        ours, _ = by_probed(variant, rounds, definitions)
+        self.assertGreaterEqual(len(kernel.records), least)
+        self.assertEqual((kernel.code, ours.code), (0, 0))
+        self.assertEqual(kernel.out, ours.out)
+        self.assertIsNone(first_difference(kernel.records, ours.records))
+        self.assert_layout(kernel.records, ours.records)
+        return kernel.records, profile
+
+    def assert_layout(self, kernel, ours):
+        """Both print their parts in the same places, flags aside."""
+        for theirs, mine in zip(kernel, ours):
+            self.assertEqual(theirs.line, formatted.line(theirs, theirs.flags))
+            self.assertEqual(mine.line, formatted.line(mine, "....."))
+            self.assertEqual(theirs.comm, mine.comm)

@@ -1,0 +1,49 @@
+// A Go program whose goroutines grow their stacks while they call step.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+)
+
+//go:noinline
+func step(n int) int { return n*3 + 1 }
+
+//go:noinline
+func grow(depth int) int {
+	var room [64]int
+	room[depth%64] = step(depth)
+	if depth == 0 {
+		return room[0]
+	}
+	return grow(depth-1) + room[depth%64]
+}
+
+func main() {
+	rounds, _ := strconv.Atoi(os.Args[1])
+	if len(os.Args) > 2 {
+		fmt.Println("ready")
+		os.Stdin.Read(make([]byte, 1))
+	}
+	var group sync.WaitGroup
+	sums := make([]int, 8)
+	for i := range sums {
+		group.Add(1)
+		go func(i int) {
+			defer group.Done()
+			for round := 0; round < rounds; round++ {
+				sums[i] += grow(40)
+			}
+			runtime.GC()
+		}(i)
+	}
+	group.Wait()
+	total := 0
+	for _, sum := range sums {
+		total += sum
+	}
+	fmt.Printf("calls %d total %d\n", 8*rounds*41, total)
+}
