@@ -20,23 +20,27 @@ std::string_view ByteReader::TakeString() {
 
 uint64_t ByteReader::TakeUleb128() {
   uint64_t value = 0;
-  for (unsigned shift = 0;; shift += 7) {
+  for (unsigned shift = 0; shift < 64; shift += 7) {
     auto byte = Take<uint8_t>();
-    if (shift < 64) value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-    if (!ok_ || (byte & 0x80) == 0) return value;
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if ((byte & 0x80) == 0) return value;
   }
+  ok_ = false;
+  return 0;
 }
 
 int64_t ByteReader::TakeSleb128() {
   uint64_t value = 0;
-  for (unsigned shift = 0;;) {
+  for (unsigned shift = 0; shift < 64;) {
     auto byte = Take<uint8_t>();
-    if (shift < 64) value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
     shift += 7;
-    if (ok_ && (byte & 0x80) != 0) continue;
+    if ((byte & 0x80) != 0) continue;
     if ((byte & 0x40) != 0 && shift < 64) value |= ~uint64_t{0} << shift;
     return static_cast<int64_t>(value);
   }
+  ok_ = false;
+  return 0;
 }
 
 std::string_view StringAt(std::span<const uint8_t> table, uint64_t offset) {

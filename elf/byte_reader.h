@@ -32,6 +32,7 @@ class ByteReader {
   std::span<const uint8_t> TakeBytes(size_t count);
   // Up to and without its NUL; failed when there is none.
   std::string_view TakeString();
+  // Failed when longer than 64 bits need.
   uint64_t TakeUleb128();
   int64_t TakeSleb128();
   void Skip(size_t count) { TakeBytes(count); }

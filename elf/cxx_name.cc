@@ -64,12 +64,12 @@ std::string_view WithoutTemplateArguments(std::string_view name) {
 }
 
 std::string_view LastIdentifier(std::string_view name) {
+  if (name.find("operator") != std::string_view::npos) return {};
   std::string_view bare = WithoutTemplateArguments(WithoutSignature(name));
   size_t start = bare.size();
   while (start > 0 && IsIdentifierCharacter(bare[start - 1]))
     --start;
-  std::string_view identifier = bare.substr(start);
-  return identifier == "operator" ? std::string_view{} : identifier;
+  return bare.substr(start);
 }
 
 }  // namespace probed::elf

@@ -1,17 +1,17 @@
 #include "elf/file.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <mutex>
 
+#include "elf/frame_index.h"
+#include "elf/function_bounds.h"
 #include "elf/glob.h"
 #include "elf/headers.h"
 #include "elf/image.h"
 #include "elf/lookup.h"
 #include "elf/notes.h"
 #include "elf/symbol_index.h"
-#include "elf/symbol_table.h"
+#include "elf/symbol_loader.h"
 
 namespace probed::elf {
 namespace {
@@ -34,16 +34,18 @@ struct File::State {
       : image(std::move(opened)), path(std::move(opened_path)) {}
 
   const SymbolIndex& Symbols() const {
-    std::call_once(symbols_once, [this] { symbols.emplace(LoadSymbols()); });
+    std::call_once(symbols_once, [this] { symbols.emplace(LoadAll()); });
     return *symbols;
   }
   LookupContext Lookup() const { return {Symbols(), segments, path}; }
 
-  std::vector<Symbol> LoadSymbols() const {
-    std::vector<Symbol> all = ReadDynsym(image, headers, segments);
-    std::vector<Symbol> own = ReadSymtab(image, headers, SymbolSource::kSymtab);
-    std::move(own.begin(), own.end(), std::back_inserter(all));
-    return all;
+  const FrameIndex& Frames() const {
+    std::call_once(frames_once, [this] { frames = FrameIndex::Read(image, headers, segments); });
+    return frames;
+  }
+
+  std::vector<Symbol> LoadAll() const {
+    return LoadSymbols({path, root, identity.build_id, image, headers}, segments);
   }
 
   Image image;
@@ -56,6 +58,8 @@ struct File::State {
 
   mutable std::once_flag symbols_once;
   mutable std::optional<SymbolIndex> symbols;
+  mutable std::once_flag frames_once;
+  mutable FrameIndex frames;
 };
 
 Result<std::shared_ptr<const File>> File::Open(const std::string& path, const std::string& root) {
@@ -142,7 +146,7 @@ std::vector<Symbol> File::SearchFunctions(const std::string& pattern, size_t lim
   for (const Symbol& symbol : functions()) {
     if (found.size() >= limit) break;
     bool matches = GlobMatches(pattern, symbol.name) ||
-                   (symbol.name.starts_with("_Z") && GlobMatches(pattern, Demangle(symbol.name)));
+                   (LooksMangled(symbol.name) && GlobMatches(pattern, Demangle(symbol.name)));
     if (matches) found.push_back(symbol);
   }
   return found;
@@ -153,7 +157,8 @@ std::vector<Symbol> File::AliasesAt(LinkAddr address) const {
 }
 
 std::optional<FunctionBounds> File::FunctionAt(LinkAddr address) const {
-  return state_->Symbols().Around(address);
+  return FindFunctionBounds(
+      {state_->Symbols(), state_->Frames(), state_->headers, state_->segments}, address);
 }
 
 }  // namespace probed::elf

@@ -95,8 +95,9 @@ Error IsImport(const LookupContext& context, const std::string& name) {
                .metadata = {{"symbol", name}, {"path", context.path}}};
 }
 
-Error NotFound(const LookupContext& context, const std::string& name) {
-  auto near = SuggestNames(context.index.functions(), name, kMaxSuggestions);
+Error NotFound(const LookupContext& context, const std::string& name,
+               const std::vector<Symbol>& instead) {
+  auto near = SuggestNames(instead, name, kMaxSuggestions);
   std::string list = fmt::format("{}", fmt::join(near, ","));
   Error error{.code = ErrorCode::kNotFound,
               .reason = "SYMBOL_NOT_FOUND",
@@ -115,14 +116,23 @@ bool MatchesDemangled(const std::string& symbol_name, const std::string& wanted)
   return bare == wanted || WithoutTemplateArguments(bare) == wanted;
 }
 
-// Demangling every name of a large file takes long, so only those that spell the identifier out.
-std::vector<Symbol> FunctionsDemangledAs(const SymbolIndex& index, const std::string& name) {
+std::vector<Symbol> FunctionsDemangledAs(const SymbolIndex& index, const std::string& name,
+                                         std::string_view mangled_part) {
   std::vector<Symbol> found;
-  std::string_view identifier = LastIdentifier(name);
   for (const Symbol& symbol : index.functions()) {
-    if (!symbol.name.starts_with("_Z")) continue;
-    if (symbol.name.find(identifier) == std::string::npos) continue;
+    if (!LooksMangled(symbol.name)) continue;
+    if (symbol.name.find(mangled_part) == std::string::npos) continue;
     if (MatchesDemangled(symbol.name, name)) found.push_back(symbol);
+  }
+  return found;
+}
+
+// Demangling every name of a large file takes long, so first only those that spell the identifier
+// out. The ABI abbreviates some of namespace std.
+std::vector<Symbol> FunctionsDemangledAs(const SymbolIndex& index, const std::string& name) {
+  auto found = FunctionsDemangledAs(index, name, LastIdentifier(name));
+  if (found.empty() && name.find("std::") != std::string::npos) {
+    found = FunctionsDemangledAs(index, name, "");
   }
   return found;
 }
@@ -143,8 +153,8 @@ Result<Symbol> LookUpFunction(const LookupContext& context, const std::string& n
   KeepVersion(wanted.version, &symbols);
   if (symbols.empty() && !wanted.version) symbols = FunctionsDemangledAs(context.index, name);
   if (!symbols.empty()) return Choose(context, name, std::move(symbols));
-  return context.index.Imports(wanted.name) ? IsImport(context, wanted.name)
-                                            : NotFound(context, name);
+  if (context.index.Imports(wanted.name)) return IsImport(context, wanted.name);
+  return NotFound(context, name, context.index.functions());
 }
 
 Result<Symbol> LookUpObject(const LookupContext& context, const std::string& name) {
@@ -153,8 +163,8 @@ Result<Symbol> LookUpObject(const LookupContext& context, const std::string& nam
   if (symbols.empty()) symbols = context.index.LabelsNamed(wanted.name);
   KeepVersion(wanted.version, &symbols);
   if (!symbols.empty()) return Choose(context, name, std::move(symbols));
-  return context.index.Imports(wanted.name) ? IsImport(context, wanted.name)
-                                            : NotFound(context, name);
+  if (context.index.Imports(wanted.name)) return IsImport(context, wanted.name);
+  return NotFound(context, name, context.index.objects());
 }
 
 }  // namespace probed::elf

@@ -12,6 +12,7 @@
 namespace probed::elf {
 namespace {
 
+constexpr size_t kMaxSpread = 12;    // of scores, so that a near name is not drowned in far ones
 constexpr size_t kMaxCompared = 96;  // characters; names longer than this are not typing mistakes
 
 std::string ToLower(std::string_view text) {
@@ -59,7 +60,7 @@ std::string_view MangledIdentifier(std::string_view mangled) {
 
 std::string_view ComparableName(const Symbol& symbol) {
   std::string_view name = symbol.name;
-  return name.starts_with("_Z") ? MangledIdentifier(name) : name;
+  return LooksMangled(name) ? MangledIdentifier(name) : name;
 }
 
 // Lower is nearer.
@@ -95,7 +96,8 @@ std::vector<std::string> SuggestNames(const std::vector<Symbol>& functions, std:
                    [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
   std::vector<std::string> names;
   for (const Candidate& candidate : candidates) {
-    if (names.size() >= limit) break;
+    bool is_far = candidate.score > candidates.front().score + kMaxSpread;
+    if (names.size() >= limit || is_far) break;
     std::string demangled = Demangle(candidate.symbol->name);
     std::string name(WithoutSignature(demangled));
     bool is_new = std::find(names.begin(), names.end(), name) == names.end();

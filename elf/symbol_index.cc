@@ -106,17 +106,24 @@ std::vector<Symbol> SymbolIndex::At(LinkAddr address) const {
   return {range.first, range.second};
 }
 
-std::optional<FunctionBounds> SymbolIndex::Around(LinkAddr address) const {
+size_t SymbolIndex::CountUpTo(LinkAddr address) const {
   auto next = std::upper_bound(functions_.begin(), functions_.end(), address, StartsAfter);
-  if (next == functions_.begin()) return std::nullopt;
-  auto nearest = static_cast<size_t>(next - functions_.begin()) - 1;
-  for (size_t i = nearest + 1; i-- > 0 && highest_end_[i] > address.value;) {
+  return static_cast<size_t>(next - functions_.begin());
+}
+
+std::optional<FunctionBounds> SymbolIndex::Around(LinkAddr address) const {
+  for (size_t i = CountUpTo(address); i-- > 0 && highest_end_[i] > address.value;) {
     if (EndOf(functions_[i]) > address.value) return BoundsOf(i);
   }
-  const Symbol& last = functions_[nearest];
-  if (last.size != 0) return std::nullopt;
-  uint64_t size = next == functions_.end() ? 0 : next->address - last.address;
-  return FunctionBounds{last.address, size, BoundsOf(nearest).symbol};
+  return std::nullopt;
+}
+
+std::optional<FunctionBounds> SymbolIndex::UnsizedBefore(LinkAddr address) const {
+  size_t next = CountUpTo(address);
+  if (next == 0 || functions_[next - 1].size != 0) return std::nullopt;
+  FunctionBounds bounds = BoundsOf(next - 1);
+  bounds.size = next == functions_.size() ? UINT64_MAX : functions_[next].address - bounds.start;
+  return bounds;
 }
 
 FunctionBounds SymbolIndex::BoundsOf(size_t index) const {

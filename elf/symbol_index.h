@@ -15,6 +15,7 @@ class SymbolIndex {
   explicit SymbolIndex(std::vector<Symbol> symbols);
 
   const std::vector<Symbol>& functions() const { return functions_; }  // by address, then name
+  const std::vector<Symbol>& objects() const { return objects_; }
   const std::vector<Symbol>& imports() const { return imports_; }
 
   std::vector<Symbol> FunctionsNamed(std::string_view name) const;
@@ -24,13 +25,15 @@ class SymbolIndex {
   bool Imports(std::string_view name) const;
   std::vector<Symbol> At(LinkAddr address) const;
 
-  // The innermost sized function around `address`; else the last function at or before it, when
-  // that one has no size (the next symbol then ends it). Its size in the answer is never 0 for a
-  // sized one; for an unsized one it is the distance to the next, or 0 when it is the last.
+  // The innermost function whose size reaches over `address`.
   std::optional<FunctionBounds> Around(LinkAddr address) const;
+  // The last function at or before `address`, if it has no size; `size` is the distance to the next
+  // function, UINT64_MAX when there is none.
+  std::optional<FunctionBounds> UnsizedBefore(LinkAddr address) const;
 
  private:
   FunctionBounds BoundsOf(size_t index) const;
+  size_t CountUpTo(LinkAddr address) const;
 
   std::vector<Symbol> functions_, objects_, labels_, imports_;
   std::vector<uint32_t> functions_by_name_;
