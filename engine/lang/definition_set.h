@@ -3,6 +3,7 @@
 // kernel's checks, messages and carets, and keeps what was accepted. Not thread-safe.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,24 +37,27 @@ class FileNamespace {
                                          uint64_t addend) = 0;
 };
 
-// What a line came to. `caret` is a 0-based column in `command` (the tokens joined by single spaces,
-// comment gone); message and caret are absent where the kernel logs nothing.
+// What a line came to. `caret` is a 0-based column in `command` (the tokens joined by single
+// spaces, comment gone); message and caret are absent where the kernel logs nothing.
 struct Verdict {
   bool ok = false;
-  int error_number = 0;                // positive errno; 0 when ok
-  std::string code;                    // BAD_REG_NAME...; our own words for silent rejections
+  int error_number = 0;  // positive errno; 0 when ok
+  std::string code;      // BAD_REG_NAME...; our own words for silent rejections
   std::optional<std::string> message;
   std::optional<int> caret;
   std::string command;
-  std::string explanation;             // in our words: what is wrong and what to write instead
-  std::vector<std::string> readback;   // the definitions this line added
+  std::string explanation;            // in our words: what is wrong and what to write instead
+  std::vector<std::string> readback;  // the definitions this line added
 };
 
 using DefinitionId = uint64_t;  // unique in one set, never reused
 
 class DefinitionSet {
  public:
-  explicit DefinitionSet(Dialect dialect);
+  // Whether an event that is not of this set has the name, as sched/sched_switch does.
+  using ForeignEvents = std::function<bool(const std::string& group, const std::string& event)>;
+
+  explicit DefinitionSet(Dialect dialect, ForeignEvents foreign_events = {});
   ~DefinitionSet();
   DefinitionSet(DefinitionSet&&) noexcept;
   DefinitionSet& operator=(DefinitionSet&&) noexcept;
@@ -68,8 +72,8 @@ class DefinitionSet {
   Applied Apply(std::string_view line, FileNamespace& files);
 
   const Definition* Find(DefinitionId id) const;
-  std::vector<DefinitionId> ids() const;           // creation order
-  bool Remove(DefinitionId id);                    // for rollback and API deletion
+  std::vector<DefinitionId> ids() const;  // creation order
+  bool Remove(DefinitionId id);           // for rollback and API deletion
   // Enabled events refuse deletion with EBUSY.
   void SetEventEnabled(const std::string& group, const std::string& event, bool enabled);
 
@@ -78,8 +82,8 @@ class DefinitionSet {
   std::unique_ptr<State> state_;
 };
 
-// Splits what one write(2) would carry into lines as the kernel does: see kernel-facing notes in the
-// source (4096-byte pieces, NUL bytes, missing last newline).
+// Splits what one write(2) would carry into lines as the kernel does: see kernel-facing notes in
+// the source (4096-byte pieces, NUL bytes, missing last newline).
 struct InputLine {
   std::string text;
   bool too_long = false;  // EINVAL without a log entry
@@ -87,7 +91,8 @@ struct InputLine {
 std::vector<InputLine> SplitLines(std::string_view bytes);
 
 enum class LineDestination : uint8_t { kUser, kKernel, kDeletion, kEmpty, kMalformed };
-// Who a line is for: `p:x vfs_read` and `t:`/`f:`/`e:`/`s:` go to the real tracefs.
-LineDestination Classify(std::string_view line);
+// Who a line is for: `p:x vfs_read` and `t:`/`f:`/`e:`/`s:` go to the real tracefs. `name:symbol`
+// without a '/' is a module's kprobe in the kernel dialect and a file's symbol in the extended one.
+LineDestination Classify(std::string_view line, Dialect dialect = Dialect::kExtended);
 
 }  // namespace probed::lang

@@ -1,6 +1,6 @@
 #pragma once
-// All fetch arguments of one probe as a small program: interpreted at a trap hit, later assembled to
-// machine code for a detour. Immutable after compilation, so any thread may run it.
+// All fetch arguments of one probe as a small program: interpreted at a trap hit, later assembled
+// to machine code for a detour. Immutable after compilation, so any thread may run it.
 
 #include <cstddef>
 #include <cstdint>

@@ -10,19 +10,18 @@
 namespace probed::lang {
 
 // Appends " name=value" for each field. `values` has one entry per field.
-void AppendArguments(const EventSchema& schema, const std::vector<Value>& values,
-                     std::string& out);
+void AppendArguments(const EventSchema& schema, const std::vector<Value>& values, std::string& out);
 
 struct TraceLine {
-  std::string comm;      // at most 15 bytes
-  int tid = 0;           // what ftrace calls PID
+  std::string comm;  // at most 15 bytes
+  int tid = 0;       // what ftrace calls PID
   uint32_t cpu = 0;
   uint64_t monotonic_ns = 0;
   std::string flags = ".....";
-  std::string event;     // without group
+  std::string event;  // without group
   ProbeKind kind = ProbeKind::kEntry;
-  uint64_t ip = 0;       // entry: probed address; return: return address
-  uint64_t function = 0; // return probes: the probed function
+  uint64_t ip = 0;        // entry: probed address; return: return address
+  uint64_t function = 0;  // return probes: the probed function
 };
 
 // A line of the `trace` file without its newline.

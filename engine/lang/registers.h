@@ -8,9 +8,27 @@
 namespace probed::lang {
 
 enum class Reg : uint8_t {
-  kAx, kBx, kCx, kDx, kSi, kDi, kBp, kSp,
-  kR8, kR9, kR10, kR11, kR12, kR13, kR14, kR15,
-  kIp, kCs, kSs, kFlags, kOrigAx,
+  kAx,
+  kBx,
+  kCx,
+  kDx,
+  kSi,
+  kDi,
+  kBp,
+  kSp,
+  kR8,
+  kR9,
+  kR10,
+  kR11,
+  kR12,
+  kR13,
+  kR14,
+  kR15,
+  kIp,
+  kCs,
+  kSs,
+  kFlags,
+  kOrigAx,
   kCount,
 };
 

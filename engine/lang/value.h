@@ -9,9 +9,9 @@
 namespace probed::lang {
 
 struct StringValue {
-  std::string bytes;              // raw, without the terminating NUL; need not be UTF-8
-  bool fault = false;             // nothing could be read: prints (fault)
-  bool truncated = false;         // cut at the limit
+  std::string bytes;       // raw, without the terminating NUL; need not be UTF-8
+  bool fault = false;      // nothing could be read: prints (fault)
+  bool truncated = false;  // cut at the limit
   bool operator==(const StringValue&) const = default;
 };
 
@@ -20,7 +20,7 @@ using Scalar = std::variant<uint64_t, int64_t, double, StringValue>;
 
 struct Value {
   bool is_array = false;
-  std::vector<Scalar> elements;   // exactly one when not an array
+  std::vector<Scalar> elements;  // exactly one when not an array
   bool operator==(const Value&) const = default;
 };
 

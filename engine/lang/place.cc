@@ -1,0 +1,183 @@
+#include "engine/lang/place.h"
+
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "engine/lang/ctype.h"
+#include "engine/lang/number.h"
+
+namespace probed::lang {
+namespace {
+
+constexpr size_t kMaxNameLength = 63;
+
+Refusal Refuse(RefusalCode code, size_t column, int error_number = EINVAL) {
+  return {code, error_number, 1, static_cast<int>(column), {}, {}, {}};
+}
+
+// Where PATH ends. A symbol may hold "::", which separates scopes, not a path.
+size_t SeparatorOf(std::string_view token, Dialect dialect) {
+  size_t colon = token.rfind(':');
+  if (dialect == Dialect::kKernel) return colon;
+  while (colon != std::string_view::npos && colon > 0 && token[colon - 1] == ':') {
+    colon = colon < 2 ? std::string_view::npos : token.rfind(':', colon - 2);
+  }
+  return colon;
+}
+
+Judged<size_t> FindSeparator(std::string_view token, Dialect dialect) {
+  if (dialect == Dialect::kKernel && token.find('/') == std::string_view::npos) {
+    return Refuse(RefusalCode::kPlaceWithoutPath, 0);
+  }
+  const size_t colon = SeparatorOf(token, dialect);
+  if (colon == std::string_view::npos || colon + 1 == token.size()) {
+    return Refuse(RefusalCode::kPlaceWithoutOffset, 0);
+  }
+  if (dialect == Dialect::kKernel && !IsDigit(token[colon + 1])) {
+    return Refuse(RefusalCode::kPlaceWithoutOffset, 0);
+  }
+  return colon;
+}
+
+Judged<void> FindFile(Place& place, FileNamespace& files) {
+  const FileLookup found = files.Lookup(place.path);
+  if (found.error_number != 0) return Refuse(RefusalCode::kFileNotFound, 0, found.error_number);
+  if (!found.regular) return Refuse(RefusalCode::kNoRegularFile, 0);
+  place.device = found.device;
+  place.inode = found.inode;
+  return {};
+}
+
+// Each Take... looks at `rest`, the token from `column` on, and cuts its part off the end.
+Judged<void> TakeRefCtr(Place& place, std::string_view& rest, size_t column) {
+  const size_t open = rest.find('(');
+  if (open == std::string_view::npos) return {};
+  const size_t close = rest.find(')', open);
+  if (close == std::string_view::npos) {
+    return Refuse(RefusalCode::kRefcntOpenBrace, column + rest.size());
+  }
+  if (close + 1 != rest.size()) {
+    return Refuse(RefusalCode::kBadRefcntSuffix, column + close + 1);
+  }
+  const auto number = ParseUnsigned(rest.substr(open + 1, close - open - 1));
+  if (number.error_number != 0) {
+    return Refuse(RefusalCode::kBadRefcnt, column + open + 1, number.error_number);
+  }
+  place.ref_ctr_offset = number.value;
+  rest = rest.substr(0, open);
+  return {};
+}
+
+Judged<void> TakeSuffix(Place& place, std::string_view& rest, size_t column) {
+  const size_t percent = rest.find('%');
+  if (percent == std::string_view::npos) return {};
+  if (rest.substr(percent) != "%return") {
+    return Refuse(RefusalCode::kBadAddrSuffix, column + percent);
+  }
+  place.is_return = true;
+  rest = rest.substr(0, percent);
+  return {};
+}
+
+Refusal SymbolRefusal(const Error& error, size_t column) {
+  const int error_number = error.code == ErrorCode::kNotFound ? ENOENT : EINVAL;
+  Refusal refusal = Refuse(RefusalCode::kSymbolError, column, error_number);
+  refusal.reason = error.reason;
+  refusal.message = error.message;
+  refusal.hint = error.hint;
+  return refusal;
+}
+
+Judged<void> ResolveSymbol(Place& place, std::string_view rest, size_t column,
+                           FileNamespace& files) {
+  const size_t plus = rest.rfind('+');
+  uint64_t addend = 0;
+  if (plus != std::string_view::npos) {
+    const auto number = ParseUnsigned(rest.substr(plus + 1));
+    if (number.error_number != 0) {
+      return Refuse(RefusalCode::kBadUprobeOffs, column + plus, number.error_number);
+    }
+    addend = number.value;
+  }
+  place.symbol = rest;
+  const auto offset = files.ResolveSymbol(place.path, std::string(rest.substr(0, plus)), addend);
+  if (!offset.ok()) return SymbolRefusal(offset.error(), column);
+  place.offset = *offset;
+  return {};
+}
+
+Judged<void> ParseOffset(Place& place, std::string_view rest, size_t column, FileNamespace& files) {
+  if (!rest.empty() && !IsDigit(rest[0])) return ResolveSymbol(place, rest, column, files);
+  const auto number = ParseUnsigned(rest);
+  if (number.error_number != 0) {
+    return Refuse(RefusalCode::kBadUprobeOffs, column, number.error_number);
+  }
+  place.offset = number.value;
+  return {};
+}
+
+Judged<std::string> TakeGroup(std::string_view text, size_t separator, int column) {
+  const auto refuse = [&](RefusalCode code) {
+    return Refusal{code, EINVAL, 0, column, {}, {}, {}};
+  };
+  if (separator == 0) return refuse(RefusalCode::kNoGroupName);
+  if (separator > kMaxNameLength) return refuse(RefusalCode::kGroupTooLong);
+  const std::string_view group = text.substr(0, separator);
+  if (!IsGroupName(group)) return refuse(RefusalCode::kBadGroupName);
+  return std::string(group);
+}
+
+}  // namespace
+
+Judged<Place> ParsePlace(std::string_view token, Dialect dialect, FileNamespace& files) {
+  Place place;
+  PROBED_TRY(const size_t colon, FindSeparator(token, dialect));
+  place.path = token.substr(0, colon);
+  std::string_view rest = token.substr(colon + 1);
+  const size_t column = colon + 1;
+  if (auto file = FindFile(place, files); !file.ok()) return file.error();
+  if (auto taken = TakeRefCtr(place, rest, column); !taken.ok()) return taken.error();
+  if (auto taken = TakeSuffix(place, rest, column); !taken.ok()) return taken.error();
+  if (auto offset = ParseOffset(place, rest, column, files); !offset.ok()) return offset.error();
+  return place;
+}
+
+std::string FormatOffset(uint64_t offset, uint64_t ref_ctr_offset) {
+  if (ref_ctr_offset == 0) return fmt::format("0x{:016x}", offset);
+  return fmt::format("0x{:016x}(0x{:x})", offset, ref_ctr_offset);
+}
+
+Judged<EventName> ParseEventName(std::string_view text, int column) {
+  EventName name;
+  size_t separator = text.find('/');
+  if (separator == std::string_view::npos) separator = text.find('.');
+  const bool has_group = separator != std::string_view::npos;
+  if (has_group) {
+    PROBED_TRY(name.group, TakeGroup(text, separator, column));
+    text.remove_prefix(separator + 1);
+    column += static_cast<int>(separator) + 1;
+  }
+  const auto refuse = [&](RefusalCode code) {
+    return Refusal{code, EINVAL, 0, column, {}, {}, {}};
+  };
+  if (text.empty()) {
+    if (has_group) return name;
+    return refuse(RefusalCode::kNoEventName);
+  }
+  if (text.size() > kMaxNameLength) return refuse(RefusalCode::kEventTooLong);
+  if (!IsIdentifier(text)) return refuse(RefusalCode::kBadEventName);
+  name.event = text;
+  return name;
+}
+
+std::string GenerateEventName(std::string_view path, uint64_t offset) {
+  std::string_view base = path.substr(path.rfind('/') + 1);
+  base = base.substr(0, base.find_first_of(".-_"));
+  std::string name = fmt::format("p_{}_0x{:x}", base, offset);
+  if (name.size() > kMaxNameLength) name.resize(kMaxNameLength);
+  return name;
+}
+
+}  // namespace probed::lang

@@ -1,0 +1,40 @@
+#pragma once
+// The place of a uprobe, `PATH:OFFSET[%return][(REFCTR)]`, and the names derived from it. Pure;
+// files are looked up through FileNamespace.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/lang/definition_set.h"
+#include "engine/lang/refusal.h"
+
+namespace probed::lang {
+
+struct Place {
+  std::string path;  // as typed
+  uint64_t offset = 0;
+  std::string symbol;  // extended: "name[+off]" as typed
+  uint64_t ref_ctr_offset = 0;
+  bool is_return = false;  // %return
+  uint64_t device = 0;
+  uint64_t inode = 0;
+};
+
+Judged<Place> ParsePlace(std::string_view token, Dialect dialect, FileNamespace& files);
+
+// "0x" and 16 digits, then the reference counter if there is one: the read-back form.
+std::string FormatOffset(uint64_t offset, uint64_t ref_ctr_offset);
+
+struct EventName {
+  std::string group;  // empty = not given
+  std::string event;  // empty = generate one
+};
+
+// `text` is what follows the ':' of the kind, at `column` of its token.
+Judged<EventName> ParseEventName(std::string_view text, int column);
+
+// p_<base>_0x<offset>, also for return probes; never checked or sanitised (kernel, 1.3).
+std::string GenerateEventName(std::string_view path, uint64_t offset);
+
+}  // namespace probed::lang
