@@ -1,27 +1,14 @@
-# probed_python_test(PREFIX MODULE [CASE class...] [TIMEOUT seconds] [LABELS label...] [SERIAL])
-# registers MODULE.py of the calling directory with ctest, one entry a CASE, or one for the module.
-function(probed_python_test prefix module)
-  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "CASES;ENVIRONMENT" ${ARGN})
+# probed_python_test(NAME MODULE[.CASE] [TIMEOUT seconds] [ENVIRONMENT name=value...])
+# registers a unittest module of the calling directory, or one class of it, with ctest.
+function(probed_python_test name module)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  if(NOT ARG_CASES)
-    set(ARG_CASES "-")
-  endif()
-  foreach(case ${ARG_CASES})
-    set(name ${prefix}.${module}.${case})
-    set(what ${module}.${case})
-    if(case STREQUAL "-")
-      set(name ${prefix}.${module})
-      set(what ${module})
-    endif()
-    add_test(NAME ${name} COMMAND /usr/bin/python3 -m unittest -v ${what}
-      WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT}
-      SKIP_REGULAR_EXPRESSION "OK \\(skipped=[0-9]+\\)[\r\n]*$"
-      ENVIRONMENT "PYTHONPATH=${CMAKE_SOURCE_DIR}/tests;PYTHONDONTWRITEBYTECODE=1;PROBED_BUILD_DIR=${CMAKE_BINARY_DIR};${ARG_ENVIRONMENT}")
-    if(ARG_SERIAL)
-      set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
-    endif()
-  endforeach()
+  add_test(NAME ${name} COMMAND /usr/bin/python3 -m unittest -v ${module}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set(environment PYTHONPATH=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.. PYTHONDONTWRITEBYTECODE=1
+    PROBED_BUILD_DIR=${CMAKE_BINARY_DIR} ${ARG_ENVIRONMENT})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${environment}"
+    SKIP_REGULAR_EXPRESSION "OK \\(skipped=[0-9]+\\)[\r\n]*$")
 endfunction()

@@ -5,6 +5,8 @@
 // the iterations of a rep string instruction are rounds of one visit.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
