@@ -43,10 +43,12 @@ class Run(unittest.TestCase):
         with probectl.run([f"p:e/a {path}:probe_me a=%di:u8 s=+0(%dx):string"], [path, "2", "x"],
                           output_format="json") as session:
             self.assertEqual(session.finish(), 0)
-            text = session.text
-            self.assertEqual(len(session.objects), text.count("\n"))
-            hits = [one for one in session.objects if "e/a" in str(one) or "'a'" in str(one)]
-            self.assertEqual(len(hits), 2, text)
+            hits = [one for one in session.objects if one["type"] == "hit"]
+            self.assertEqual([one["args"] for one in hits], [{"a": 0, "s": "x"}, {"a": 1, "s": "x"}])
+            self.assertEqual([one["sequence"] for one in hits],
+                             sorted(one["sequence"] for one in hits))
+            self.assertTrue(all(one["monotonic_ns"] > 0 and one["wall_ns"] > 10**18
+                                for one in hits))
 
     def test_exit_status_and_fatal_signals_are_the_programs(self):
         path = "/usr/bin/bash"
