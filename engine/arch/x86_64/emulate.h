@@ -12,7 +12,8 @@
 namespace probed::arch {
 
 // The memory of the thread that runs the instruction. It must refuse what the thread itself could
-// not do: process_vm_writev does, /proc/PID/mem writes through read-only pages.
+// not do: process_vm_writev does, /proc/PID/mem writes through read-only pages. A Store that fails
+// must not leave its first half behind.
 class MemoryBus {
  public:
   virtual ~MemoryBus() = default;

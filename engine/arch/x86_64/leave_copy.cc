@@ -7,13 +7,6 @@ namespace {
 
 constexpr uint64_t kTrapFlag = 1 << 8;
 
-const CopyState* FindState(const OutOfLineCopy& copy, uint64_t copy_address, uint64_t ip) {
-  for (const CopyState& state : copy.states) {
-    if (copy_address + state.offset == ip) return &state;
-  }
-  return nullptr;
-}
-
 void CorrectSyscallRegisters(const Instruction& instruction, uint64_t original,
                              uint64_t copy_address, user_regs_struct& regs) {
   uint64_t after_copy = copy_address + instruction.length;
@@ -23,10 +16,6 @@ void CorrectSyscallRegisters(const Instruction& instruction, uint64_t original,
   regs.r11 = (regs.r11 & ~kTrapFlag) | (regs.eflags & kTrapFlag);
 }
 
-bool StoreReturnAddress(uint64_t value, const user_regs_struct& regs, MemoryBus& memory) {
-  return memory.Store(regs.rsp, std::as_bytes(std::span(&value, 1)));
-}
-
 bool ClearPushedTrapFlag(const user_regs_struct& regs, MemoryBus& memory) {
   uint16_t flags = 0;  // the trap flag is in the low word, whatever the operand size
   if (!memory.Load(regs.rsp, std::as_writable_bytes(std::span(&flags, 1)))) return false;
@@ -34,22 +23,36 @@ bool ClearPushedTrapFlag(const user_regs_struct& regs, MemoryBus& memory) {
   return memory.Store(regs.rsp, std::as_bytes(std::span(&flags, 1)));
 }
 
-bool CorrectWhatWasPushed(const Instruction& instruction, uint64_t original,
-                          const user_regs_struct& regs, MemoryBus& memory) {
-  if (instruction.pushes_flags) return ClearPushedTrapFlag(regs, memory);
-  bool pushed_our_address =
-      instruction.is_call && instruction.operation.source.kind != Operand::Kind::kImmediate;
-  return !pushed_our_address || StoreReturnAddress(original + instruction.length, regs, memory);
+// A call whose target is not canonical faults, but has written below the stack pointer already.
+bool CorrectReturnAddress(const Instruction& instruction, uint64_t original, uint64_t copy_address,
+                          uint64_t where, MemoryBus& memory) {
+  uint64_t address = 0;
+  if (!memory.Load(where, std::as_writable_bytes(std::span(&address, 1)))) return false;
+  if (address != copy_address + instruction.length) return true;
+  address = original + instruction.length;
+  return memory.Store(where, std::as_bytes(std::span(&address, 1)));
+}
+
+bool PushesItsAddress(const Instruction& instruction) {
+  // The copy of a direct call pushes the right address by itself.
+  return instruction.is_call && instruction.operation.source.kind != Operand::Kind::kImmediate;
 }
 
 }  // namespace
 
+std::optional<uint64_t> OriginalIp(const OutOfLineCopy& copy, uint64_t copy_address, uint64_t ip) {
+  for (const CopyState& state : copy.states) {
+    if (copy_address + state.offset == ip) return state.original_ip;
+  }
+  return std::nullopt;
+}
+
 bool LeaveCopy(const OutOfLineCopy& copy, const Instruction& instruction, uint64_t original,
                uint64_t copy_address, user_regs_struct& regs) {
-  const CopyState* state = FindState(copy, copy_address, regs.rip);
-  if (state == nullptr) return false;
+  std::optional<uint64_t> ip = OriginalIp(copy, copy_address, regs.rip);
+  if (!ip.has_value()) return false;
   if (instruction.is_syscall) CorrectSyscallRegisters(instruction, original, copy_address, regs);
-  regs.rip = state->original_ip;
+  regs.rip = *ip;
   return true;
 }
 
@@ -57,10 +60,17 @@ StepResult FixUpAfterStep(const OutOfLineCopy& copy, const Instruction& instruct
                           uint64_t original, uint64_t copy_address, user_regs_struct& regs,
                           MemoryBus& memory) {
   bool finished = regs.rip != copy_address;
+  uint64_t return_address_at = finished ? regs.rsp : regs.rsp - sizeof(uint64_t);
   LeaveCopy(copy, instruction, original, copy_address, regs);
+  bool corrected = true;
+  if (PushesItsAddress(instruction)) {
+    corrected =
+        CorrectReturnAddress(instruction, original, copy_address, return_address_at, memory);
+  } else if (instruction.pushes_flags && finished) {
+    corrected = ClearPushedTrapFlag(regs, memory);
+  }
   if (!finished) return StepResult::kNotFinished;
-  return CorrectWhatWasPushed(instruction, original, regs, memory) ? StepResult::kDone
-                                                                   : StepResult::kFailed;
+  return corrected ? StepResult::kDone : StepResult::kFailed;
 }
 
 }  // namespace probed::arch

@@ -95,7 +95,6 @@ Operation LowerReturn(const Disassembly& disassembly) {
 }
 
 bool IsConditionalJump(const ZydisDecodedInstruction& instruction) {
-  if (instruction.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY) return false;
   uint8_t row = instruction.opcode & 0xf0;
   return (instruction.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && row == 0x70) ||
          (instruction.opcode_map == ZYDIS_OPCODE_MAP_0F && row == 0x80);
@@ -162,6 +161,9 @@ Operation LowerByMnemonic(const Disassembly& disassembly) {
 }  // namespace
 
 Operation Lower(const Disassembly& disassembly) {
+  // Some VEX encodings share a name or a category with these and are invalid on every processor
+  // here.
+  if (disassembly.instruction.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY) return {};
   if (IsConditionalJump(disassembly.instruction)) return LowerConditional(disassembly);
   if (disassembly.instruction.meta.category == ZYDIS_CATEGORY_PREFETCH) {
     return {.kind = Kind::kNop};  // a prefetch never faults

@@ -5,6 +5,7 @@
 #include <sys/user.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -37,6 +38,10 @@ struct OutOfLineCopy {
 Result<OutOfLineCopy> BuildCopy(const Instruction& instruction, uint64_t original,
                                 uint64_t copy_address);
 
+// Where the program would be if `ip`, a place in the copy, were the thread's ip. Also corrects the
+// si_addr of SIGILL, SIGFPE and SIGTRAP, which names the instruction. Nothing: not in this copy.
+std::optional<uint64_t> OriginalIp(const OutOfLineCopy& copy, uint64_t copy_address, uint64_t ip);
+
 // For a thread stopped anywhere (a signal, an event, a detach) while it is in the copy: makes
 // `regs` those of the same moment without a probe, ip included. False: the ip is not in this copy
 // and nothing was changed. A thread moved back to `original` has not executed the instruction.
@@ -50,9 +55,10 @@ enum class StepResult : uint8_t {
   kFailed,       // executed, but what it pushed could not be corrected
 };
 
-// After one single step (PTRACE_SINGLESTEP) that began at `copy_address`: corrects the ip, a pushed
-// return address, rcx and r11 of a syscall, and the trap flag that pushf saw. `regs` as
-// PTRACE_GETREGS gives them, which hides the trap flag unless it is the program's own.
+// After one single step (PTRACE_SINGLESTEP) that began at `copy_address`, whether it ended in a
+// trap or in another signal: corrects the ip, a pushed return address, rcx and r11 of a syscall,
+// and the trap flag that pushf saw. `regs` as PTRACE_GETREGS gives them, which hides the trap flag
+// unless it is the program's own.
 StepResult FixUpAfterStep(const OutOfLineCopy& copy, const Instruction& instruction,
                           uint64_t original, uint64_t copy_address, user_regs_struct& regs,
                           MemoryBus& memory);
