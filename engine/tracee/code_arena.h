@@ -1,17 +1,25 @@
 #pragma once
 // Memory of ours in a target: executable pages near the code they serve. One injected mmap per
-// +-2 GiB neighbourhood, PROT_READ|PROT_EXEC from the start (written through ProcessMemory, so never
-// writable in the target). Freed with the process, or by Release() at detach.
+// +-2 GiB neighbourhood, PROT_READ|PROT_EXEC from the start (written through ProcessMemory, so
+// never writable in the target). Freed with the process, or by Release() at detach.
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "base/address.h"
 #include "base/result.h"
+#include "elf/module_map.h"
 #include "engine/tracee/stopped.h"
 
 namespace probed::tracee {
+
+// Start of a free page range of `size` bytes as near to `near` as can be, all of it and all of the
+// 64 KiB around `near` within +-2 GiB of each other. `mappings` ascending. Pure.
+std::optional<RemoteAddr> FindGap(const std::vector<elf::Mapping>& mappings, RemoteAddr near,
+                                  size_t size);
 
 class CodeArena {
  public:
@@ -24,16 +32,23 @@ class CodeArena {
   bool Contains(RemoteAddr address) const;
   // Unmaps every block; the caller knows that no thread is inside.
   Status Release(Stopped& stopped);
-  // The process has exec'ed or was forked without sharing: forget (exec) or keep (fork) blocks.
-  void Forget();
+  // The process has exec'ed: the blocks went with the old image.
+  void Forget() { blocks_.clear(); }
+  // The process was forked without sharing memory: it has copies of the parent's blocks.
+  void CopyBlocks(const CodeArena& parent) { blocks_ = parent.blocks_; }
 
  private:
   struct Block {
     RemoteAddr start;
     size_t size = 0;
-    size_t used = 0;
-    std::vector<std::pair<RemoteAddr, size_t>> free_list;
+    // Free ranges by start; neighbours are merged.
+    std::map<RemoteAddr, size_t> free_ranges;
+
+    std::optional<RemoteAddr> Take(size_t bytes);
+    void Give(RemoteAddr address, size_t bytes);
   };
+  Result<Block*> MapBlock(Stopped& stopped, RemoteAddr near, size_t size);
+
   Process& process_;
   std::vector<Block> blocks_;
 };

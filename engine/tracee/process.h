@@ -15,6 +15,7 @@
 
 namespace probed::tracee {
 
+class StopSource;
 class Thread;
 
 // What the layer above hangs on a process or a thread; destroyed with it.
@@ -25,31 +26,60 @@ class Extension {
 
 class Process {
  public:
+  static Result<std::unique_ptr<Process>> Open(pid_t pid, StopSource& stops);
+  ~Process();
+
   pid_t pid() const { return pid_; }
   uint64_t start_ticks() const { return start_ticks_; }
   const sys::ProcessMemory& memory() const { return memory_; }
   CodeArena& arena() { return arena_; }
   bool under_seccomp() const { return under_seccomp_; }
   bool awaiting_exec() const { return awaiting_exec_; }
+  bool follow_children() const { return follow_children_; }
   const std::map<pid_t, std::unique_ptr<Thread>>& threads() const { return threads_; }
-  std::string comm(pid_t tid) const;      // /proc/PID/task/TID/comm, cached until exec/prctl
+  std::string comm(pid_t tid) const;  // /proc/TID/comm, cached until exec; prctl is not seen
   uint64_t max_stop_ns() const { return max_stop_ns_; }
   uint64_t total_stop_ns() const { return total_stop_ns_; }
 
   Extension* extension() const { return extension_.get(); }
   void set_extension(std::unique_ptr<Extension> extension) { extension_ = std::move(extension); }
 
+  // The rest is for the files of engine/tracee.
+
+  StopSource& stops() const { return stops_; }
+  Thread& AddThread(std::unique_ptr<Thread> thread);
+  // The caller keeps the thread for as long as something may still refer to it.
+  std::unique_ptr<Thread> RemoveThread(pid_t tid);
+  void set_awaiting_exec(bool awaiting) { awaiting_exec_ = awaiting; }
+  void set_follow_children(bool follow) { follow_children_ = follow; }
+  // While held, every thread that stops stays stopped. Holds nest.
+  void Hold() { ++holds_; }
+  void Unhold() { --holds_; }
+  bool held() const { return holds_ > 0; }
+
+  void CountStop(uint64_t nanoseconds);
+  // After an exec: new memory, nothing of ours in it, names and seccomp state read anew.
+  Status StartOver();
+  // A forked child: memory is a copy of the parent's, blocks of ours included.
+  void InheritFrom(const Process& parent);
+  // True (and remembered) when `tid` is under seccomp.
+  bool CheckSeccomp(pid_t tid);
+  // A `syscall` instruction in executable memory of the program, found once per image.
+  Result<RemoteAddr> SyscallInstruction();
+
  private:
-  friend class Tracer;
-  friend class Thread;
-  Process(pid_t pid, uint64_t start_ticks, sys::ProcessMemory memory);
-  pid_t pid_;
-  uint64_t start_ticks_;
+  Process(pid_t pid, uint64_t start_ticks, sys::ProcessMemory memory, StopSource& stops);
+  const pid_t pid_;
+  const uint64_t start_ticks_;
   sys::ProcessMemory memory_;
+  StopSource& stops_;
   CodeArena arena_;
   bool under_seccomp_ = false;
   bool awaiting_exec_ = false;
   bool follow_children_ = false;
+  int holds_ = 0;
+  RemoteAddr syscall_instruction_;
+  mutable std::map<pid_t, std::string> comms_;
   uint64_t max_stop_ns_ = 0;
   uint64_t total_stop_ns_ = 0;
   std::map<pid_t, std::unique_ptr<Thread>> threads_;

@@ -17,4 +17,9 @@ namespace probed::tracee {
 Result<uint64_t> RemoteSyscall(Stopped& stopped, long number,
                                const std::array<uint64_t, 6>& arguments);
 
+// Moves a thread from a stop inside a system call (clone, exec or syscall-exit) to the point just
+// before its next instruction, where its registers may be replaced. Nothing to do elsewhere.
+// For the files of engine/tracee.
+Status ReachUserBoundary(Thread& thread);
+
 }  // namespace probed::tracee

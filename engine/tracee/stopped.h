@@ -28,7 +28,7 @@ class Stopped {
 
   pid_t tid() const;
   Process& process() const;
-  Thread& thread() const;
+  Thread& thread() const { return thread_; }
 
   // Read once per stop, on first use; written back once, before the thread is resumed, if
   // mutable_regs() was called. A thread that died meanwhile reads as zeros (ESRCH is normal).
@@ -44,7 +44,6 @@ class Stopped {
   Status WriteMemory(RemoteAddr address, std::span<const std::byte> bytes);
 
  private:
-  friend class Tracer;
   friend class Thread;
   explicit Stopped(Thread& thread) : thread_(thread) {}
   Thread& thread_;

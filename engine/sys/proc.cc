@@ -1,0 +1,168 @@
+#include "engine/sys/proc.h"
+
+#include <dirent.h>
+#include <linux/kcmp.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <string_view>
+
+#include "base/file.h"
+
+namespace probed::sys {
+namespace {
+
+constexpr uint64_t kKernelThreadFlag = 0x00200000;  // PF_KTHREAD
+
+std::string ProcPath(pid_t pid, std::string_view leaf) {
+  return "/proc/" + std::to_string(pid) + "/" + std::string(leaf);
+}
+
+Error NotFound(pid_t pid) {
+  return Error{.code = ErrorCode::kNotFound,
+               .reason = "PROCESS_NOT_FOUND",
+               .message = "no process " + std::to_string(pid),
+               .hint = "check the pid; inside a container it differs from the host's",
+               .metadata = {{"pid", std::to_string(pid)}}};
+}
+
+template <class T>
+T ParseNumber(std::string_view text, int base = 10) {
+  size_t start = text.find_first_not_of(" \t");
+  T value{};
+  if (start == std::string_view::npos) return value;
+  std::from_chars(text.data() + start, text.data() + text.size(), value, base);
+  return value;
+}
+
+std::vector<std::string_view> Words(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (true) {
+    size_t start = text.find_first_not_of(" \t");
+    if (start == std::string_view::npos) return words;
+    size_t end = std::min(text.find_first_of(" \t", start), text.size());
+    words.push_back(text.substr(start, end - start));
+    text.remove_prefix(end);
+  }
+}
+
+void ParseUids(std::string_view value, TaskStatus& status) {
+  std::vector<std::string_view> words = Words(value);
+  if (words.size() < 3) return;
+  status.real_uid = ParseNumber<uid_t>(words[0]);
+  status.effective_uid = ParseNumber<uid_t>(words[1]);
+  status.saved_uid = ParseNumber<uid_t>(words[2]);
+}
+
+void ParseSignalField(std::string_view key, std::string_view value, TaskStatus& status) {
+  if (key == "SigPnd" || key == "ShdPnd") status.pending |= ParseNumber<uint64_t>(value, 16);
+  if (key == "SigBlk") status.blocked = ParseNumber<uint64_t>(value, 16);
+  if (key == "SigIgn") status.ignored = ParseNumber<uint64_t>(value, 16);
+  if (key == "SigCgt") status.caught = ParseNumber<uint64_t>(value, 16);
+}
+
+void ParseStatusField(std::string_view key, std::string_view value, TaskStatus& status) {
+  if (key == "Name") status.name = value;
+  if (key == "State" && !value.empty()) status.state = value.front();
+  if (key == "Tgid") status.tgid = ParseNumber<pid_t>(value);
+  if (key == "PPid") status.parent_pid = ParseNumber<pid_t>(value);
+  if (key == "TracerPid") status.tracer_pid = ParseNumber<pid_t>(value);
+  if (key == "Uid") ParseUids(value, status);
+  if (key == "Seccomp") status.seccomp = ParseNumber<int>(value);
+  if (key == "CapPrm") status.permitted_caps = ParseNumber<uint64_t>(value, 16);
+  if (key == "NSpid") {
+    for (std::string_view word : Words(value)) {
+      status.namespace_pids.push_back(ParseNumber<pid_t>(word));
+    }
+  }
+  ParseSignalField(key, value, status);
+}
+
+}  // namespace
+
+Result<TaskStatus> ReadTaskStatus(pid_t tid) {
+  Result<std::string> text = ReadFile(ProcPath(tid, "status"));
+  if (!text.ok()) return NotFound(tid);
+  TaskStatus status;
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    size_t colon = line.find(":\t");
+    if (colon == std::string_view::npos) continue;
+    ParseStatusField(line.substr(0, colon), line.substr(colon + 2), status);
+  }
+  return status;
+}
+
+Result<TaskStat> ReadTaskStat(pid_t tid) {
+  Result<std::string> text = ReadFile(ProcPath(tid, "stat"));
+  if (!text.ok()) return NotFound(tid);
+  // comm may hold spaces and parentheses: the fields start after the last ')'.
+  size_t comm_end = text->rfind(')');
+  if (comm_end == std::string::npos) return NotFound(tid);
+  std::vector<std::string_view> fields = Words(std::string_view(*text).substr(comm_end + 1));
+  constexpr size_t kFlags = 9 - 3, kStartTime = 22 - 3, kProcessor = 39 - 3;  // field N is at N-3
+  if (fields.size() <= kProcessor) return NotFound(tid);
+  return TaskStat{.start_ticks = ParseNumber<uint64_t>(fields[kStartTime]),
+                  .kernel_thread = (ParseNumber<uint64_t>(fields[kFlags]) & kKernelThreadFlag) != 0,
+                  .cpu = ParseNumber<int>(fields[kProcessor])};
+}
+
+Result<std::vector<pid_t>> ListTasks(pid_t pid) {
+  std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(ProcPath(pid, "task").c_str()),
+                                                ::closedir);
+  if (directory == nullptr) return NotFound(pid);
+  std::vector<pid_t> tasks;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    if (pid_t tid = ParseNumber<pid_t>(entry->d_name); tid > 0) tasks.push_back(tid);
+  }
+  return tasks;
+}
+
+bool IsTaskOf(pid_t pid, pid_t tid) {
+  return ::access(ProcPath(pid, "task/" + std::to_string(tid)).c_str(), F_OK) == 0;
+}
+
+Result<std::string> ReadMaps(pid_t pid) {
+  return ReadFile(ProcPath(pid, "maps"));
+}
+
+std::string ReadComm(pid_t tid) {
+  Result<std::string> text = ReadFile(ProcPath(tid, "comm"));
+  if (!text.ok()) return "";
+  if (text->ends_with('\n')) text->pop_back();
+  return std::move(*text);
+}
+
+std::string ReadCmdline(pid_t pid) {
+  Result<std::string> text = ReadFile(ProcPath(pid, "cmdline"));
+  if (!text.ok()) return "";
+  if (text->ends_with('\0')) text->pop_back();
+  std::replace(text->begin(), text->end(), '\0', ' ');
+  return std::move(*text);
+}
+
+int YamaScope() {
+  Result<std::string> text = ReadFile("/proc/sys/kernel/yama/ptrace_scope");
+  return text.ok() ? ParseNumber<int>(*text) : -1;
+}
+
+Result<uid_t> ProcOwner(pid_t pid) {
+  struct stat info {};
+  if (::stat(ProcPath(pid, "").c_str(), &info) != 0) return NotFound(pid);
+  return info.st_uid;
+}
+
+Sharing SharesMemory(pid_t first, pid_t second) {
+  long result = ::syscall(SYS_kcmp, first, second, KCMP_VM, 0, 0);
+  if (result < 0) return Sharing::kUnknown;
+  return result == 0 ? Sharing::kYes : Sharing::kNo;
+}
+
+}  // namespace probed::sys

@@ -1,0 +1,60 @@
+#pragma once
+// What /proc says about processes and threads. proc(5). Thread-safe. A process that is gone gives
+// PROCESS_NOT_FOUND.
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace probed::sys {
+
+// The fields of /proc/PID/status that decide whether and how a task can be traced.
+struct TaskStatus {
+  std::string name;
+  char state = '?';  // R S D T t Z X I
+  pid_t tgid = 0;
+  pid_t parent_pid = 0;
+  pid_t tracer_pid = 0;  // 0: not traced
+  uid_t real_uid = 0;
+  uid_t effective_uid = 0;
+  uid_t saved_uid = 0;
+  int seccomp = 0;       // 0 off, 1 strict, 2 filter
+  uint64_t pending = 0;  // this thread's and the process's pending signals, bit N-1
+  uint64_t blocked = 0;
+  uint64_t ignored = 0;
+  uint64_t caught = 0;
+  uint64_t permitted_caps = 0;
+  std::vector<pid_t> namespace_pids;  // outermost first
+};
+
+// `tid` may be any thread of any process.
+Result<TaskStatus> ReadTaskStatus(pid_t tid);
+
+// The fields of /proc/PID/stat that status lacks.
+struct TaskStat {
+  uint64_t start_ticks = 0;  // since boot; with the pid, it names a process for good
+  bool kernel_thread = false;
+  int cpu = 0;  // where it ran last
+};
+Result<TaskStat> ReadTaskStat(pid_t tid);
+
+Result<std::vector<pid_t>> ListTasks(pid_t pid);
+bool IsTaskOf(pid_t pid, pid_t tid);
+Result<std::string> ReadMaps(pid_t pid);
+std::string ReadComm(pid_t tid);     // empty when gone
+std::string ReadCmdline(pid_t pid);  // arguments joined by spaces; empty when gone
+
+// -1 when the kernel has no Yama.
+int YamaScope();
+// Owner of /proc/PID: differs from the effective uid when the process is not dumpable.
+Result<uid_t> ProcOwner(pid_t pid);
+
+enum class Sharing : uint8_t { kYes, kNo, kUnknown };
+// Whether two tasks have one address space, kcmp(2); kUnknown without CONFIG_KCMP.
+Sharing SharesMemory(pid_t first, pid_t second);
+
+}  // namespace probed::sys

@@ -1,0 +1,116 @@
+#include "engine/sys/process_memory.h"
+
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "base/file.h"
+#include "engine/sys/ptrace.h"
+
+namespace probed::sys {
+namespace {
+
+constexpr uint64_t kPageSize = 4096;
+constexpr size_t kWordSize = sizeof(uint64_t);
+
+std::string Hex(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+Error Unreadable(pid_t pid, uint64_t address) {
+  return Error{
+      .code = ErrorCode::kFailedPrecondition,
+      .reason = "MEMORY_UNREADABLE",
+      .message = "process " + std::to_string(pid) + " has no readable memory at " + Hex(address),
+      .hint = "",
+      .metadata = {{"address", Hex(address)}}};
+}
+
+Error Unwritable(pid_t pid, uint64_t address, int error_number) {
+  Error error = ErrnoError(
+      error_number, "write to memory of process " + std::to_string(pid) + " at " + Hex(address));
+  error.reason = error_number == ESRCH ? "PROCESS_GONE" : "MEMORY_UNWRITABLE";
+  error.metadata["address"] = Hex(address);
+  return error;
+}
+
+}  // namespace
+
+ProcessMemory::ProcessMemory(pid_t pid, UniqueFd read_fd, UniqueFd write_fd)
+    : pid_(pid), read_fd_(std::move(read_fd)), write_fd_(std::move(write_fd)) {}
+
+Result<ProcessMemory> ProcessMemory::Open(pid_t pid) {
+  std::string path = "/proc/" + std::to_string(pid) + "/mem";
+  // Opening either way may be refused by file mode (0600) where ptrace is allowed; reads then go
+  // through process_vm_readv and writes through POKETEXT.
+  Result<UniqueFd> both = OpenFile(path, O_RDWR);
+  if (both.ok()) return ProcessMemory(pid, UniqueFd(), std::move(*both));
+  Result<UniqueFd> read_only = OpenFile(path, O_RDONLY);
+  UniqueFd read_fd = read_only.ok() ? std::move(*read_only) : UniqueFd();
+  return ProcessMemory(pid, std::move(read_fd), UniqueFd());
+}
+
+size_t ProcessMemory::ReadSome(RemoteAddr address, std::span<std::byte> out) const {
+  size_t done = 0;
+  // One iovec a page: the kernel stops at the first page it cannot read, so what precedes it
+  // arrives. Most reads lie within one page.
+  while (done < out.size()) {
+    uint64_t at = address.value + done;
+    size_t chunk = std::min<size_t>(out.size() - done, kPageSize - at % kPageSize);
+    iovec local{.iov_base = out.data() + done, .iov_len = chunk};
+    iovec remote{.iov_base = reinterpret_cast<void*>(at), .iov_len = chunk};
+    ssize_t count = ::process_vm_readv(pid_, &local, 1, &remote, 1, 0);
+    if (count <= 0) break;
+    done += static_cast<size_t>(count);
+  }
+  return done;
+}
+
+Status ProcessMemory::Read(RemoteAddr address, std::span<std::byte> out) const {
+  size_t done = ReadSome(address, out);
+  // Execute-only pages refuse process_vm_readv; /proc/PID/mem forces its way.
+  int fd = write_fd_.valid() ? write_fd_.get() : read_fd_.get();
+  while (done < out.size() && fd >= 0) {
+    ssize_t count =
+        ::pread(fd, out.data() + done, out.size() - done, static_cast<off_t>(address.value + done));
+    if (count <= 0) break;
+    done += static_cast<size_t>(count);
+  }
+  if (done < out.size()) return Unreadable(pid_, address.value + done);
+  return {};
+}
+
+Status ProcessMemory::Write(RemoteAddr address, std::span<const std::byte> bytes,
+                            pid_t stopped_tid) const {
+  size_t done = 0;
+  while (done < bytes.size() && write_fd_.valid()) {
+    ssize_t count = ::pwrite(write_fd_.get(), bytes.data() + done, bytes.size() - done,
+                             static_cast<off_t>(address.value + done));
+    if (count <= 0) return Unwritable(pid_, address.value + done, count < 0 ? errno : ESRCH);
+    done += static_cast<size_t>(count);
+  }
+  while (done < bytes.size()) {
+    uint64_t word_start = (address.value + done) / kWordSize * kWordSize;
+    size_t skip = address.value + done - word_start;
+    size_t chunk = std::min(kWordSize - skip, bytes.size() - done);
+    std::byte word[kWordSize];
+    PROBED_RETURN_IF_ERROR(Read(RemoteAddr{word_start}, word));
+    std::memcpy(word + skip, bytes.data() + done, chunk);
+    uint64_t value = 0;
+    std::memcpy(&value, word, sizeof value);
+    Errno error = PokeText(stopped_tid, word_start, value);
+    if (!error.ok()) return Unwritable(pid_, word_start, error.value);
+    done += chunk;
+  }
+  return {};
+}
+
+}  // namespace probed::sys

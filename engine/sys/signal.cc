@@ -1,0 +1,46 @@
+#include "engine/sys/signal.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace probed::sys {
+namespace {
+
+void DoNothing(int) {}
+
+Status StopIgnoringChildren() {
+  struct sigaction action {};
+  if (::sigaction(SIGCHLD, nullptr, &action) != 0) return ErrnoError(errno, "sigaction SIGCHLD");
+  if (action.sa_handler != SIG_IGN && (action.sa_flags & SA_NOCLDWAIT) == 0) return {};
+  action.sa_handler = SIG_DFL;
+  action.sa_flags = 0;
+  if (::sigaction(SIGCHLD, &action, nullptr) != 0) return ErrnoError(errno, "sigaction SIGCHLD");
+  return {};
+}
+
+}  // namespace
+
+Errno SendToThread(pid_t tid, int signal) {
+  return {::syscall(SYS_tkill, tid, signal) < 0 ? errno : 0};
+}
+
+pid_t CurrentTid() {
+  return static_cast<pid_t>(::syscall(SYS_gettid));
+}
+
+Status PrepareTracerThreadSignals() {
+  struct sigaction action {};
+  action.sa_handler = DoNothing;
+  if (::sigaction(kWakeSignal, &action, nullptr) != 0) return ErrnoError(errno, "sigaction");
+  sigset_t blocked;
+  ::sigfillset(&blocked);
+  ::sigdelset(&blocked, kWakeSignal);
+  if (int error = ::pthread_sigmask(SIG_SETMASK, &blocked, nullptr); error != 0) {
+    return ErrnoError(error, "pthread_sigmask");
+  }
+  return StopIgnoringChildren();
+}
+
+}  // namespace probed::sys

@@ -1,0 +1,34 @@
+#pragma once
+// Signals to single threads, and the signal set-up of the tracer thread. signal(7), tkill(2).
+
+#include <sys/types.h>
+
+#include <csignal>
+#include <cstdint>
+
+#include "base/result.h"
+#include "engine/sys/errno_value.h"
+
+namespace probed::sys {
+
+constexpr uint64_t SignalBit(int signal) {
+  return uint64_t{1} << (signal - 1);
+}
+
+// Signals that do nothing by default: SIGCHLD, SIGCONT, SIGURG, SIGWINCH. signal(7).
+constexpr uint64_t kIgnoredByDefault =
+    SignalBit(SIGCHLD) | SignalBit(SIGCONT) | SignalBit(SIGURG) | SignalBit(SIGWINCH);
+
+Errno SendToThread(pid_t tid, int signal);
+pid_t CurrentTid();
+
+// Interrupts a blocking wait of a thread. Chosen because nothing uses it and its default is to be
+// ignored.
+constexpr int kWakeSignal = SIGURG;
+
+// Blocks every signal but kWakeSignal in the calling thread and gives that one a handler that does
+// nothing, without SA_RESTART. A process that ignores SIGCHLD would lose exit statuses (wait(2)),
+// so an ignoring disposition is put back to the default.
+Status PrepareTracerThreadSignals();
+
+}  // namespace probed::sys

@@ -1,0 +1,132 @@
+#include "engine/tracee/dispatcher.h"
+
+#include "engine/sys/ptrace.h"
+#include "engine/tracee/callback.h"
+#include "engine/tracee/remote_call.h"
+#include "engine/tracee/syscall_restart.h"
+
+namespace probed::tracee {
+
+void LeaveStop(Thread& thread) {
+  if (thread.gone()) return;
+  // A step under way must end first: the ip is in our copy of an instruction.
+  bool hold = (thread.park || thread.process().held()) && !thread.stepping();
+  if (!hold) thread.Resume();
+}
+
+void Dispatcher::Handle(const Stop& stop) {
+  Thread* thread = registry_.FindThread(stop.tid);
+  if (thread == nullptr) return HandleUnknown(stop);
+  if (sys::IsDeath(stop.status)) return OnDeath(*thread, stop.status);
+  std::visit(
+      [&](const auto& decoded) {
+        if constexpr (requires { On(*thread, decoded); }) On(*thread, decoded);
+      },
+      sys::DecodeWaitStatus(stop.status));
+}
+
+void Dispatcher::HandleUnknown(const Stop& stop) {
+  bool is_leaving = registry_.TakeLeaving(stop.tid);
+  if (sys::IsDeath(stop.status)) return;
+  if (is_leaving) return LetGo(stop);
+  // An exec renames its thread to the leader, which may have been dead when we attached.
+  Process* process = registry_.FindProcess(stop.tid);
+  bool is_exec = std::holds_alternative<sys::ExecStop>(sys::DecodeWaitStatus(stop.status));
+  if (process != nullptr && is_exec) {
+    return On(registry_.AddThread(*process, stop.tid, Thread::Role::kThread), sys::ExecStop{});
+  }
+  children_.KeepEarlyStop(stop);
+}
+
+// A thread that could not be stopped when its process was detached.
+void Dispatcher::LetGo(const Stop& stop) {
+  sys::WaitStatus status = sys::DecodeWaitStatus(stop.status);
+  const auto* signal_stop = std::get_if<sys::SignalStop>(&status);
+  sys::Detach(stop.tid, signal_stop == nullptr ? 0 : signal_stop->signal).Ignore();
+}
+
+void Dispatcher::On(Thread& thread, const sys::SignalStop& stop) {
+  thread.EnterStop(StopKind::kSignal);
+  siginfo_t info{};
+  // Killed meanwhile: its death will be reported.
+  if (!sys::GetSigInfo(thread.tid(), info).ok()) return;
+  thread.RestoreDeferred(info);
+  if (stop.signal != SIGTRAP) UndoInterruptionBySignal(thread, stop.signal);
+  {
+    Callback callback(thread);
+    Stopped token = thread.Token();
+    thread.resumption() =
+        stop.signal == SIGTRAP ? observer_.OnTrap(token, info) : observer_.OnSignal(token, info);
+  }
+  LeaveStop(thread);
+}
+
+void Dispatcher::On(Thread& thread, const sys::InterruptStop&) {
+  thread.EnterStop(StopKind::kInterrupt);
+  if (thread.TakeInterrupted()) UndoInterruption(thread);
+  LeaveStop(thread);
+}
+
+void Dispatcher::On(Thread& thread, const sys::GroupStop&) {
+  thread.EnterStop(StopKind::kGroup);
+  thread.TakeInterrupted();
+  // A held thread finishes its step although its process is stopped: one instruction, unseen.
+  if (thread.stepping() && (thread.park || thread.process().held())) return thread.Resume();
+  if (thread.stepping()) return thread.ListenInGroupStop();
+  LeaveStop(thread);
+}
+
+void Dispatcher::On(Thread& thread, const sys::ChildStop& stop) {
+  thread.EnterStop(StopKind::kEvent);
+  uint64_t child = 0;
+  if (sys::GetEventMessage(thread.tid(), child).ok()) {
+    children_.Adopt(thread, static_cast<pid_t>(child), stop.kind);
+  }
+  LeaveStop(thread);
+}
+
+void Dispatcher::On(Thread& thread, const sys::ExecStop&) {
+  thread.EnterStop(StopKind::kEvent);
+  thread.resumption() = {};
+  if (!ReachUserBoundary(thread).ok()) return;
+  if (thread.role() == Thread::Role::kMemorySharer) return children_.LeaveParent(thread);
+  Process& process = thread.process();
+  children_.EndOtherThreads(thread);
+  if (!process.StartOver().ok()) return thread.Resume();
+  {
+    Callback callback(thread);
+    Stopped token = thread.Token();
+    thread.resumption() = observer_.OnExec(token);
+  }
+  LeaveStop(thread);
+}
+
+void Dispatcher::On(Thread& thread, const sys::SyscallStop&) {
+  thread.EnterStop(StopKind::kSyscall);
+  bool is_exit = false;
+  if (!sys::IsSyscallExit(thread.tid(), is_exit).ok()) return;
+  {
+    Callback callback(thread);
+    Stopped token = thread.Token();
+    thread.resumption() = observer_.OnSyscall(token, is_exit);
+  }
+  LeaveStop(thread);
+}
+
+void Dispatcher::On(Thread& thread, const sys::OtherStop&) {
+  thread.EnterStop(StopKind::kEvent);
+  LeaveStop(thread);
+}
+
+void Dispatcher::OnDeath(Thread& thread, int status) {
+  Process& process = thread.process();
+  thread.MarkGone();
+  observer_.OnThreadExit(process, thread.tid());
+  registry_.Remove(thread);
+  if (!process.threads().empty()) return;
+  children_.AdoptOrphansOf(process);
+  observer_.OnExit(process, status);
+  registry_.Remove(process);
+}
+
+}  // namespace probed::tracee

@@ -1,0 +1,117 @@
+#include "engine/tracee/process.h"
+
+#include <algorithm>
+#include <array>
+
+#include "elf/module_map.h"
+#include "engine/sys/proc.h"
+#include "engine/tracee/thread.h"
+
+namespace probed::tracee {
+namespace {
+
+constexpr std::array<std::byte, 2> kSyscallBytes = {std::byte{0x0f}, std::byte{0x05}};
+
+// The first `syscall` instruction in one mapping, or 0. Bytes in the middle of another instruction
+// serve as well: the processor does not care.
+RemoteAddr FindSyscallBytes(const sys::ProcessMemory& memory, const elf::Mapping& mapping) {
+  constexpr size_t kMaxScan = 4u << 20;
+  std::vector<std::byte> bytes(std::min<uint64_t>(mapping.end - mapping.start, kMaxScan));
+  bytes.resize(memory.ReadSome(mapping.start, bytes));
+  auto found = std::search(bytes.begin(), bytes.end(), kSyscallBytes.begin(), kSyscallBytes.end());
+  if (found == bytes.end()) return {};
+  return mapping.start + static_cast<uint64_t>(found - bytes.begin());
+}
+
+}  // namespace
+
+Process::Process(pid_t pid, uint64_t start_ticks, sys::ProcessMemory memory, StopSource& stops)
+    : pid_(pid),
+      start_ticks_(start_ticks),
+      memory_(std::move(memory)),
+      stops_(stops),
+      arena_(*this) {}
+
+Process::~Process() = default;
+
+Result<std::unique_ptr<Process>> Process::Open(pid_t pid, StopSource& stops) {
+  PROBED_TRY(sys::TaskStat stat, sys::ReadTaskStat(pid));
+  PROBED_TRY(sys::ProcessMemory memory, sys::ProcessMemory::Open(pid));
+  return std::unique_ptr<Process>(new Process(pid, stat.start_ticks, std::move(memory), stops));
+}
+
+std::string Process::comm(pid_t tid) const {
+  auto [entry, is_new] = comms_.try_emplace(tid);
+  if (is_new) entry->second = sys::ReadComm(tid);
+  return entry->second;
+}
+
+Thread& Process::AddThread(std::unique_ptr<Thread> thread) {
+  Thread& added = *thread;
+  threads_[added.tid()] = std::move(thread);
+  return added;
+}
+
+std::unique_ptr<Thread> Process::RemoveThread(pid_t tid) {
+  comms_.erase(tid);
+  auto found = threads_.find(tid);
+  if (found == threads_.end()) return nullptr;
+  std::unique_ptr<Thread> thread = std::move(found->second);
+  threads_.erase(found);
+  return thread;
+}
+
+void Process::CountStop(uint64_t nanoseconds) {
+  max_stop_ns_ = std::max(max_stop_ns_, nanoseconds);
+  total_stop_ns_ += nanoseconds;
+}
+
+Status Process::StartOver() {
+  awaiting_exec_ = false;
+  arena_.Forget();
+  comms_.clear();
+  syscall_instruction_ = {};
+  under_seccomp_ = false;
+  CheckSeccomp(pid_);
+  // An open /proc/PID/mem goes on showing the old image (proc(5)).
+  PROBED_TRY(memory_, sys::ProcessMemory::Open(pid_));
+  return {};
+}
+
+void Process::InheritFrom(const Process& parent) {
+  follow_children_ = parent.follow_children_;
+  under_seccomp_ = parent.under_seccomp_;
+  arena_.CopyBlocks(parent.arena_);
+}
+
+bool Process::CheckSeccomp(pid_t tid) {
+  Result<sys::TaskStatus> status = sys::ReadTaskStatus(tid);
+  if (status.ok() && status->seccomp != 0) under_seccomp_ = true;
+  return under_seccomp_;
+}
+
+Result<RemoteAddr> Process::SyscallInstruction() {
+  std::array<std::byte, 2> bytes{};
+  bool still_there = syscall_instruction_.value != 0 &&
+                     memory_.ReadSome(syscall_instruction_, bytes) == bytes.size() &&
+                     bytes == kSyscallBytes;
+  if (still_there) return syscall_instruction_;
+  PROBED_TRY(std::string text, sys::ReadMaps(pid_));
+  PROBED_TRY(std::vector<elf::Mapping> mappings, elf::ParseMaps(text));
+  // The vDSO first: small, always there, and never probed.
+  std::stable_partition(mappings.begin(), mappings.end(),
+                        [](const elf::Mapping& mapping) { return mapping.path == "[vdso]"; });
+  for (const elf::Mapping& mapping : mappings) {
+    if (!mapping.executable || !mapping.readable) continue;
+    syscall_instruction_ = FindSyscallBytes(memory_, mapping);
+    if (syscall_instruction_.value != 0) return syscall_instruction_;
+  }
+  return Error{.code = ErrorCode::kFailedPrecondition,
+               .reason = "NO_SYSCALL_INSTRUCTION",
+               .message = "process " + std::to_string(pid_) +
+                          " has no system call instruction in its executable memory",
+               .hint = "",
+               .metadata = {}};
+}
+
+}  // namespace probed::tracee

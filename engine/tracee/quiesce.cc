@@ -1,0 +1,136 @@
+#include "engine/tracee/quiesce.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "engine/sys/proc.h"
+
+namespace probed::tracee {
+namespace {
+
+// A running thread stops within microseconds. After this long we look at what it is doing.
+constexpr uint64_t kPatienceNs = 2'000'000;
+
+Error Gone(const Process& process) {
+  return Error{.code = ErrorCode::kNotFound,
+               .reason = "PROCESS_GONE",
+               .message = "process " + std::to_string(process.pid()) + " is gone",
+               .hint = "",
+               .metadata = {{"pid", std::to_string(process.pid())}}};
+}
+
+Error Late(const Process& process) {
+  return Error{
+      .code = ErrorCode::kDeadlineExceeded,
+      .reason = "DEADLINE",
+      .message = "process " + std::to_string(process.pid()) + " could not be stopped in time",
+      .hint =
+          "its threads may be frozen or in uninterruptible sleep; look at their state "
+          "with ps -L",
+      .metadata = {{"pid", std::to_string(process.pid())}}};
+}
+
+Thread* FindStopped(const Process& process) {
+  for (const auto& [tid, thread] : process.threads()) {
+    if (thread->stopped() && !thread->stepping()) return thread.get();
+  }
+  return nullptr;
+}
+
+void AskToStop(Thread& thread) {
+  if (thread.stopped() || thread.gone() || thread.park) return;
+  thread.park = true;
+  thread.Interrupt();
+}
+
+void StopParking(const Process& process) {
+  for (const auto& [tid, thread] : process.threads())
+    thread->park = false;
+}
+
+}  // namespace
+
+void Quiescer::Pump(uint64_t deadline_ns) {
+  if (std::optional<Stop> stop = stops_.Next(deadline_ns)) dispatcher_.Handle(*stop);
+}
+
+bool Quiescer::IsAlive(const Process& process) const {
+  return registry_.FindProcess(process.pid()) == &process && !process.threads().empty();
+}
+
+Result<Thread*> Quiescer::StopOne(Process& process, uint64_t deadline_ns) {
+  if (!IsAlive(process)) return Gone(process);
+  if (Thread* stopped = FindStopped(process)) return stopped;
+  AskToStop(*process.threads().begin()->second);
+  uint64_t patience_ns = MonotonicNow() + kPatienceNs;
+  while (IsAlive(process)) {
+    if (Thread* stopped = FindStopped(process)) {
+      StopParking(process);
+      return stopped;
+    }
+    uint64_t now = MonotonicNow();
+    if (now >= deadline_ns) {
+      StopParking(process);
+      return Late(process);
+    }
+    if (now >= patience_ns) {
+      for (const auto& [tid, thread] : process.threads())
+        AskToStop(*thread);
+    }
+    Pump(std::min(deadline_ns, now < patience_ns ? patience_ns : now + kPatienceNs));
+  }
+  return Gone(process);
+}
+
+void Quiescer::ReleaseOne(Thread& thread) {
+  if (thread.stopped() && !thread.in_callback) LeaveStop(thread);
+}
+
+bool Quiescer::MustBeWaitedFor(const Thread& thread) const {
+  Result<sys::TaskStatus> status = sys::ReadTaskStatus(thread.tid());
+  if (!status.ok()) return false;
+  constexpr std::string_view kNotRunning = "ZXD";
+  return kNotRunning.find(status->state) == std::string_view::npos;
+}
+
+Status Quiescer::StopAll(Process& process, uint64_t deadline_ns) {
+  if (!IsAlive(process)) return Gone(process);
+  process.Hold();
+  for (const auto& [tid, thread] : process.threads())
+    AskToStop(*thread);
+  uint64_t patience_ns = MonotonicNow() + kPatienceNs;
+  while (IsAlive(process)) {
+    std::vector<Thread*> running;
+    for (const auto& [tid, thread] : process.threads()) {
+      if (!thread->stopped() || thread->stepping()) running.push_back(thread.get());
+    }
+    if (running.empty()) return {};
+    uint64_t now = MonotonicNow();
+    if (now >= patience_ns) {
+      auto waited_for = [this](const Thread* thread) { return MustBeWaitedFor(*thread); };
+      bool none_left = std::none_of(running.begin(), running.end(), waited_for);
+      if (none_left && FindStopped(process) != nullptr) return {};
+      patience_ns = now + kPatienceNs;
+    }
+    if (now >= deadline_ns) {
+      ReleaseAll(process);
+      return Late(process);
+    }
+    Pump(std::min(deadline_ns, patience_ns));
+  }
+  return Gone(process);
+}
+
+void Quiescer::ReleaseAll(Process& process) {
+  process.Unhold();
+  if (process.held()) return;
+  StopParking(process);
+  std::vector<Thread*> stopped;
+  for (const auto& [tid, thread] : process.threads()) {
+    if (thread->stopped() && !thread->in_callback) stopped.push_back(thread.get());
+  }
+  for (Thread* thread : stopped)
+    LeaveStop(*thread);
+}
+
+}  // namespace probed::tracee

@@ -1,0 +1,41 @@
+#pragma once
+// Stopping one or all threads of a process, and letting them go on. While it waits, stops of all
+// other threads are dealt with as ever. Every wait is bounded. Tracer thread only.
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "engine/tracee/dispatcher.h"
+#include "engine/tracee/registry.h"
+#include "engine/tracee/stop_source.h"
+
+namespace probed::tracee {
+
+class Quiescer {
+ public:
+  Quiescer(Registry& registry, StopSource& stops, Dispatcher& dispatcher)
+      : registry_(registry), stops_(stops), dispatcher_(dispatcher) {}
+
+  // One that is stopped already, else the one that stops first.
+  Result<Thread*> StopOne(Process& process, uint64_t deadline_ns);
+  void ReleaseOne(Thread& thread);
+
+  // On success the process is held (Process::Hold). A thread in uninterruptible sleep is not waited
+  // for: it stops before it runs another instruction of the program.
+  Status StopAll(Process& process, uint64_t deadline_ns);
+  // Undoes one StopAll().
+  void ReleaseAll(Process& process);
+
+  // Deals with at most one stop of any thread.
+  void Pump(uint64_t deadline_ns);
+
+ private:
+  bool IsAlive(const Process& process) const;
+  bool MustBeWaitedFor(const Thread& thread) const;
+
+  Registry& registry_;
+  StopSource& stops_;
+  Dispatcher& dispatcher_;
+};
+
+}  // namespace probed::tracee

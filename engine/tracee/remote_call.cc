@@ -1,0 +1,171 @@
+#include "engine/tracee/remote_call.h"
+
+#include <variant>
+
+#include "base/clock.h"
+#include "engine/sys/ptrace.h"
+#include "engine/sys/wait_status.h"
+#include "engine/tracee/process.h"
+#include "engine/tracee/stop_source.h"
+#include "engine/tracee/thread.h"
+
+namespace probed::tracee {
+namespace {
+
+// mmap and munmap wait for nothing but the address space lock.
+constexpr uint64_t kDeadlineNs = 10'000'000'000;
+
+Error Gone(const Thread& thread) {
+  return Error{.code = ErrorCode::kNotFound,
+               .reason = "PROCESS_GONE",
+               .message = "thread " + std::to_string(thread.tid()) + " died",
+               .hint = "",
+               .metadata = {}};
+}
+
+Error Late(const Thread& thread) {
+  return Error{.code = ErrorCode::kDeadlineExceeded,
+               .reason = "DEADLINE",
+               .message = "thread " + std::to_string(thread.tid()) + " did not stop in time",
+               .hint = "",
+               .metadata = {}};
+}
+
+Error UnderSeccomp(const Process& process) {
+  return Error{.code = ErrorCode::kFailedPrecondition,
+               .reason = "SECCOMP_ACTIVE",
+               .message = "process " + std::to_string(process.pid()) +
+                          " is under seccomp: a system call of ours could kill it",
+               .hint = "attach before the program installs its filter",
+               .metadata = {{"pid", std::to_string(process.pid())}}};
+}
+
+// The next stop of a thread that has just been resumed. A death is left for the main loop.
+Result<sys::WaitStatus> NextStop(Thread& thread) {
+  StopSource& stops = thread.process().stops();
+  std::optional<Stop> stop = stops.NextOf(thread.tid(), MonotonicNow() + kDeadlineNs);
+  if (!stop) return Late(thread);
+  if (sys::IsDeath(stop->status)) {
+    stops.PutBack(*stop);
+    thread.MarkGone();
+    return Gone(thread);
+  }
+  return sys::DecodeWaitStatus(stop->status);
+}
+
+// SIGSTOP alone can arrive with every signal blocked, and it has no siginfo worth keeping.
+void DeferSignalStop(Thread& thread) {
+  siginfo_t info{};
+  if (sys::GetSigInfo(thread.tid(), info).ok()) thread.DeferSignal(info);
+}
+
+// Lets the thread go on until it reports a stop of type Wanted, and enters that stop.
+template <class Wanted>
+Status RunTo(Thread& thread, StopKind kind, sys::Errno (*resume)(pid_t, int)) {
+  constexpr int kMaxOtherStops = 64;
+  for (int i = 0; i < kMaxOtherStops; ++i) {
+    if (!resume(thread.tid(), 0).ok()) return Gone(thread);
+    PROBED_TRY(sys::WaitStatus status, NextStop(thread));
+    if (std::holds_alternative<Wanted>(status)) {
+      thread.EnterStop(kind);
+      return {};
+    }
+    bool in_group_stop = std::holds_alternative<sys::GroupStop>(status);
+    thread.EnterStop(in_group_stop ? StopKind::kGroup : StopKind::kSignal);
+    // A thread of a stopped process reports the group-stop where it would report the interrupt.
+    if (in_group_stop && std::is_same_v<Wanted, sys::InterruptStop>) return {};
+    if (std::holds_alternative<sys::SignalStop>(status)) DeferSignalStop(thread);
+  }
+  return Late(thread);
+}
+
+// Blocks every signal in a stopped thread for a while, so that none is taken from the program.
+class SignalsHeldBack {
+ public:
+  explicit SignalsHeldBack(pid_t tid) : tid_(tid) {
+    saved_ = sys::GetSigMask(tid, mask_).ok();
+    if (saved_) sys::SetSigMask(tid, ~uint64_t{0}).Ignore();
+  }
+  SignalsHeldBack(const SignalsHeldBack&) = delete;
+  SignalsHeldBack& operator=(const SignalsHeldBack&) = delete;
+  ~SignalsHeldBack() {
+    if (saved_) sys::SetSigMask(tid_, mask_).Ignore();
+  }
+
+ private:
+  pid_t tid_;
+  uint64_t mask_ = 0;
+  bool saved_ = false;
+};
+
+// The signal of a signal-delivery-stop is lost when the stop is left without it.
+void KeepSignal(Thread& thread) {
+  int signal = thread.resumption().signal;
+  if (thread.stop_kind() != StopKind::kSignal || (signal == 0 && !thread.in_callback)) return;
+  siginfo_t info{};
+  if (!sys::GetSigInfo(thread.tid(), info).ok()) return;
+  thread.Displace(info);
+}
+
+void SetUpCall(Thread& thread, RemoteAddr instruction, long number,
+               const std::array<uint64_t, 6>& arguments) {
+  user_regs_struct& regs = thread.MutableRegs();
+  regs.rip = instruction.value;
+  regs.rax = static_cast<uint64_t>(number);
+  regs.orig_rax = ~uint64_t{0};  // no system call to restart
+  regs.rdi = arguments[0];
+  regs.rsi = arguments[1];
+  regs.rdx = arguments[2];
+  regs.r10 = arguments[3];
+  regs.r8 = arguments[4];
+  regs.r9 = arguments[5];
+  thread.FlushRegs();
+}
+
+// Syscall-stops are used, not a single step: a step ends in a forced SIGTRAP, which resets the
+// program's handler if it has SIGTRAP blocked. The last stop is an interrupt again, because only on
+// the way out of such a stop does the kernel restart a system call that the registers tell of.
+Result<uint64_t> RunCall(Thread& thread) {
+  using sys::ContinueToSyscall;
+  PROBED_RETURN_IF_ERROR((RunTo<sys::SyscallStop>(thread, StopKind::kSyscall, ContinueToSyscall)));
+  PROBED_RETURN_IF_ERROR((RunTo<sys::SyscallStop>(thread, StopKind::kSyscall, ContinueToSyscall)));
+  uint64_t result = thread.Regs().rax;
+  PROBED_RETURN_IF_ERROR(ReachUserBoundary(thread));
+  return result;
+}
+
+}  // namespace
+
+Status ReachUserBoundary(Thread& thread) {
+  if (thread.stop_kind() != StopKind::kEvent && thread.stop_kind() != StopKind::kSyscall) return {};
+  thread.FlushRegs();
+  thread.Interrupt();
+  PROBED_RETURN_IF_ERROR((RunTo<sys::InterruptStop>(thread, StopKind::kInterrupt, sys::Continue)));
+  thread.TakeInterrupted();
+  return {};
+}
+
+Result<uint64_t> RemoteSyscall(Stopped& stopped, long number,
+                               const std::array<uint64_t, 6>& arguments) {
+  Thread& thread = stopped.thread();
+  Process& process = thread.process();
+  if (process.CheckSeccomp(thread.tid())) return UnderSeccomp(process);
+  PROBED_TRY(RemoteAddr instruction, process.SyscallInstruction());
+  KeepSignal(thread);
+  PROBED_RETURN_IF_ERROR(ReachUserBoundary(thread));
+  const user_regs_struct saved = thread.Regs();
+  SignalsHeldBack held_back(thread.tid());
+  SetUpCall(thread, instruction, number, arguments);
+  Result<uint64_t> result = RunCall(thread);
+  if (!thread.gone()) thread.MutableRegs() = saved;
+  if (!result.ok()) return result;
+  constexpr uint64_t kMaxErrno = 4095;
+  if (*result > ~kMaxErrno) {
+    return ErrnoError(
+        static_cast<int>(-static_cast<int64_t>(*result)),
+        "system call " + std::to_string(number) + " in process " + std::to_string(process.pid()));
+  }
+  return result;
+}
+
+}  // namespace probed::tracee

@@ -1,0 +1,70 @@
+#include "engine/tracee/syscall_restart.h"
+
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "engine/sys/proc.h"
+#include "engine/sys/signal.h"
+
+namespace probed::tracee {
+namespace {
+
+constexpr uint64_t kSyscallLength = 2;
+constexpr uint64_t kUserCodeSegment64 = 0x33;
+
+// Calls for which EINTR means that nothing has been done yet. close() and connect() are not.
+constexpr std::array kRestartable =
+    std::to_array<uint64_t>({SYS_epoll_wait,      SYS_epoll_pwait,
+                             SYS_epoll_pwait2,    SYS_semop,
+                             SYS_semtimedop,      SYS_rt_sigtimedwait,
+                             SYS_io_getevents,    SYS_io_pgetevents,
+                             SYS_io_uring_enter,  SYS_futex,
+                             SYS_futex_waitv,     SYS_accept,
+                             SYS_accept4,         SYS_read,
+                             SYS_readv,           SYS_recvfrom,
+                             SYS_recvmsg,         SYS_recvmmsg,
+                             SYS_write,           SYS_writev,
+                             SYS_sendto,          SYS_sendmsg,
+                             SYS_msgrcv,          SYS_msgsnd,
+                             SYS_mq_timedreceive, SYS_mq_timedsend,
+                             SYS_pselect6,        SYS_ppoll});
+
+bool WasInterrupted(const user_regs_struct& regs) {
+  bool in_syscall = static_cast<int64_t>(regs.orig_rax) >= 0 && regs.cs == kUserCodeSegment64;
+  return in_syscall && static_cast<int64_t>(regs.rax) == -EINTR &&
+         std::find(kRestartable.begin(), kRestartable.end(), regs.orig_rax) != kRestartable.end();
+}
+
+void MakeCallAgain(Thread& thread) {
+  user_regs_struct& regs = thread.MutableRegs();
+  regs.rax = regs.orig_rax;
+  regs.rip -= kSyscallLength;
+}
+
+bool IsNotHandled(const sys::TaskStatus& status, uint64_t signal_bit) {
+  bool is_ignored = (status.ignored & signal_bit) != 0;
+  bool is_default = (status.caught & signal_bit) == 0;
+  return is_ignored || (is_default && (sys::kIgnoredByDefault & signal_bit) != 0);
+}
+
+}  // namespace
+
+void UndoInterruption(Thread& thread) {
+  if (!WasInterrupted(thread.Regs())) return;
+  Result<sys::TaskStatus> status = sys::ReadTaskStatus(thread.tid());
+  // With a signal on its way the program gets its EINTR rightly.
+  if (!status.ok() || (status->pending & ~status->blocked) != 0) return;
+  MakeCallAgain(thread);
+}
+
+void UndoInterruptionBySignal(Thread& thread, int signal) {
+  if (!WasInterrupted(thread.Regs())) return;
+  Result<sys::TaskStatus> status = sys::ReadTaskStatus(thread.tid());
+  if (!status.ok() || (status->pending & ~status->blocked) != 0) return;
+  if (IsNotHandled(*status, sys::SignalBit(signal))) MakeCallAgain(thread);
+}
+
+}  // namespace probed::tracee

@@ -1,0 +1,126 @@
+#include "engine/tracee/thread.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "base/clock.h"
+#include "engine/sys/ptrace.h"
+#include "engine/sys/signal.h"
+
+namespace probed::tracee {
+
+Stopped Thread::Token() {
+  assert(stopped());
+  return Stopped(*this);
+}
+
+std::unique_ptr<Stopped> Thread::NewToken() {
+  assert(stopped());
+  return std::unique_ptr<Stopped>(new Stopped(*this));
+}
+
+void Thread::EnterStop(StopKind kind) {
+  run_state_ = RunState::kStopped;
+  stop_kind_ = kind;
+  regs_valid_ = false;
+  regs_dirty_ = false;
+  if (kind == StopKind::kGroup) group_stopped_ = true;
+  if (kind == StopKind::kInterrupt) group_stopped_ = false;
+  if (park && held_since_ns == 0) held_since_ns = MonotonicNow();
+}
+
+void Thread::Interrupt() {
+  interrupted_ = true;
+  sys::Interrupt(tid_).Ignore();
+}
+
+void Thread::ListenInGroupStop() {
+  FlushRegs();
+  CountHold();
+  sys::Listen(tid_).Ignore();
+  run_state_ = RunState::kListening;
+}
+
+void Thread::CountHold() {
+  if (held_since_ns != 0) process_.CountStop(MonotonicNow() - std::exchange(held_since_ns, 0));
+}
+
+// A signal can be handed over only in a signal-delivery-stop (ptrace(2)). One that was taken in
+// such a stop which has been left since is sent again, and gets its siginfo back when it arrives.
+int Thread::SignalToDeliver() {
+  int signal = std::exchange(resumption_.signal, 0);
+  if (displaced_ && displaced_->si_signo == signal) DeferSignal(*displaced_);
+  displaced_.reset();
+  for (DeferredSignal& deferred : deferred_) {
+    if (std::exchange(deferred.sent_again, true)) continue;
+    sys::SendToThread(tid_, deferred.info.si_signo).Ignore();
+  }
+  return stop_kind_ == StopKind::kSignal ? signal : 0;
+}
+
+void Thread::Displace(const siginfo_t& info) {
+  if (!displaced_) displaced_ = info;
+}
+
+bool Thread::RestoreDeferred(siginfo_t& info) {
+  if (deferred_.empty() || info.si_code != SI_TKILL || info.si_pid != ::getpid()) return false;
+  auto match = std::find_if(
+      deferred_.begin(), deferred_.end(),
+      [&](const DeferredSignal& deferred) { return deferred.info.si_signo == info.si_signo; });
+  if (match == deferred_.end()) return false;
+  info = match->info;
+  deferred_.erase(match);
+  sys::SetSigInfo(tid_, info).Ignore();
+  return true;
+}
+
+void Thread::Resume() {
+  if (!stopped()) return;
+  bool continues = resumption_.how == Resumption::How::kContinue;
+  if (stop_kind_ == StopKind::kGroup && continues) return ListenInGroupStop();
+  FlushRegs();
+  CountHold();
+  // A thread that had to run during a group-stop goes back into it: the interrupt makes it report
+  // the group-stop again before it reaches user mode.
+  if (group_stopped_ && continues) Interrupt();
+  int signal = SignalToDeliver();
+  run_state_ = RunState::kRunning;
+  switch (resumption_.how) {
+    case Resumption::How::kContinue:
+      return sys::Continue(tid_, signal).Ignore();
+    case Resumption::How::kStep:
+      return sys::Step(tid_, signal).Ignore();
+    case Resumption::How::kSyscall:
+      return sys::ContinueToSyscall(tid_, signal).Ignore();
+  }
+}
+
+void Thread::Detach() {
+  FlushRegs();
+  CountHold();
+  sys::Detach(tid_, SignalToDeliver()).Ignore();
+  run_state_ = RunState::kGone;
+}
+
+const user_regs_struct& Thread::Regs() {
+  if (!regs_valid_) {
+    if (!sys::GetRegs(tid_, regs_).ok()) regs_ = user_regs_struct{};
+    regs_valid_ = true;
+  }
+  return regs_;
+}
+
+user_regs_struct& Thread::MutableRegs() {
+  Regs();
+  regs_dirty_ = true;
+  return regs_;
+}
+
+void Thread::FlushRegs() {
+  if (std::exchange(regs_dirty_, false)) sys::SetRegs(tid_, regs_).Ignore();
+}
+
+}  // namespace probed::tracee

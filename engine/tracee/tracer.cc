@@ -1,0 +1,171 @@
+#include "engine/tracee/tracer.h"
+
+#include <future>
+#include <thread>
+
+#include "base/clock.h"
+#include "engine/sys/signal.h"
+#include "engine/tracee/dispatcher.h"
+#include "engine/tracee/launch.h"
+#include "engine/tracee/quiesce.h"
+#include "engine/tracee/registry.h"
+#include "engine/tracee/stop_source.h"
+#include "engine/tracee/task_queue.h"
+
+namespace probed::tracee {
+namespace {
+
+constexpr std::chrono::milliseconds kDetachDeadline{5000};
+
+uint64_t DeadlineAfter(std::chrono::milliseconds duration) {
+  auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(duration);
+  return MonotonicNow() + static_cast<uint64_t>(std::max<int64_t>(nanoseconds.count(), 0));
+}
+
+Status LeaveAsIs(Stopped&) {
+  return {};
+}
+
+}  // namespace
+
+struct Tracer::State {
+  explicit State(Observer& observer) : dispatcher(registry, stops, observer) {}
+
+  void Run();
+
+  Registry registry;
+  StopSource stops;
+  Dispatcher dispatcher;
+  Quiescer quiescer{registry, stops, dispatcher};
+  Attacher attacher{registry, stops, quiescer};
+  Launcher launcher{registry, attacher, quiescer};
+  TaskQueue tasks;
+  std::atomic<bool> quit = false;
+  std::thread thread;
+};
+
+void Tracer::State::Run() {
+  while (!quit.load()) {
+    tasks.RunAll();
+    if (quit.load()) return;
+    quiescer.Pump(/*deadline_ns=*/0);
+    registry.BuryDead();
+  }
+}
+
+Tracer::Tracer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Result<std::unique_ptr<Tracer>> Tracer::Start(Observer& observer) {
+  auto state = std::make_unique<State>(observer);
+  std::promise<Status> started;
+  State* running = state.get();
+  state->thread = std::thread([running, &started] {
+    Status status = running->stops.Start();
+    bool ok = status.ok();
+    started.set_value(std::move(status));
+    if (ok) running->Run();
+  });
+  Status status = started.get_future().get();
+  if (!status.ok()) {
+    state->thread.join();
+    return std::move(status).error();
+  }
+  return std::unique_ptr<Tracer>(new Tracer(std::move(state)));
+}
+
+Tracer::~Tracer() {
+  Call([this] {
+    for (Process* process : processes()) {
+      if (!Detach(*process, LeaveAsIs).ok()) state_->attacher.GiveUp(*process);
+    }
+    state_->quit.store(true);
+  });
+  state_->thread.join();
+}
+
+void Tracer::Call(const std::function<void()>& task) {
+  if (OnTracerThread()) return task();
+  std::promise<void> done;
+  Post([&] {
+    task();
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+void Tracer::Post(std::function<void()> task) {
+  state_->tasks.Add(std::move(task));
+  state_->stops.Wake();
+}
+
+bool Tracer::OnTracerThread() const {
+  return std::this_thread::get_id() == state_->thread.get_id();
+}
+
+Result<Process*> Tracer::Attach(const AttachRequest& request) {
+  return state_->attacher.Attach(request);
+}
+
+Result<Process*> Tracer::Launch(const LaunchRequest& request) {
+  return state_->launcher.Launch(request);
+}
+
+void Tracer::Resume(Process& process) {
+  if (process.held()) state_->quiescer.ReleaseAll(process);
+}
+
+Status Tracer::Detach(Process& process, const std::function<Status(Stopped&)>& clean) {
+  uint64_t deadline_ns = DeadlineAfter(kDetachDeadline);
+  PROBED_RETURN_IF_ERROR(state_->quiescer.StopAll(process, deadline_ns));
+  Result<Thread*> thread = state_->quiescer.StopOne(process, deadline_ns);
+  Status cleaned;
+  if (thread.ok()) {
+    Stopped token = (*thread)->Token();
+    cleaned = clean(token);
+  } else {
+    cleaned = std::move(thread).error();
+  }
+  if (cleaned.ok()) {
+    state_->attacher.LeaveStopped(process);
+  } else {
+    // Better traced than left with bytes of ours that nobody handles.
+    state_->quiescer.ReleaseAll(process);
+  }
+  return cleaned;
+}
+
+Status Tracer::WithOneStopped(Process& process, std::chrono::milliseconds deadline,
+                              const std::function<Status(Stopped&)>& work) {
+  PROBED_TRY(Thread * thread, state_->quiescer.StopOne(process, DeadlineAfter(deadline)));
+  Stopped token = thread->Token();
+  Status status = work(token);
+  state_->quiescer.ReleaseOne(*thread);
+  return status;
+}
+
+Status Tracer::WithAllStopped(Process& process, std::chrono::milliseconds deadline,
+                              const std::function<Status(std::vector<Stopped*>&)>& work) {
+  PROBED_RETURN_IF_ERROR(state_->quiescer.StopAll(process, DeadlineAfter(deadline)));
+  std::vector<std::unique_ptr<Stopped>> tokens;
+  std::vector<Stopped*> pointers;
+  for (const auto& [tid, thread] : process.threads()) {
+    if (!thread->stopped()) continue;
+    tokens.push_back(thread->NewToken());
+    pointers.push_back(tokens.back().get());
+  }
+  Status status = work(pointers);
+  state_->quiescer.ReleaseAll(process);
+  return status;
+}
+
+Process* Tracer::Find(pid_t pid) const {
+  return state_->registry.FindProcess(pid);
+}
+std::vector<Process*> Tracer::processes() const {
+  return state_->registry.processes();
+}
+std::string Tracer::placement() const {
+  return "sleep";
+}
+
+}  // namespace probed::tracee
