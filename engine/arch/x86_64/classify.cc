@@ -150,6 +150,10 @@ bool PushesFlags(ZydisMnemonic mnemonic) {
   return mnemonic == ZYDIS_MNEMONIC_PUSHF || mnemonic == ZYDIS_MNEMONIC_PUSHFQ;
 }
 
+bool PopsFlags(ZydisMnemonic mnemonic) {
+  return mnemonic == ZYDIS_MNEMONIC_POPF || mnemonic == ZYDIS_MNEMONIC_POPFQ;
+}
+
 void RefuseWith(std::string words, Instruction& instruction) {
   instruction.execution = Execution::kRefused;
   instruction.refusal = std::move(words);
@@ -163,6 +167,7 @@ void Classify(const Disassembly& disassembly, uint64_t address, uint8_t capstone
   if (!refusal.empty()) return RefuseWith(std::move(refusal), instruction);
   instruction.is_syscall = disassembly.instruction.mnemonic == ZYDIS_MNEMONIC_SYSCALL;
   instruction.pushes_flags = PushesFlags(disassembly.instruction.mnemonic);
+  instruction.pops_flags = PopsFlags(disassembly.instruction.mnemonic);
   instruction.operation = Lower(disassembly);
   DescribeBranch(instruction.operation.kind, instruction);
   instruction.execution = instruction.operation.kind != OperationKind::kNone

@@ -28,6 +28,7 @@ struct Instruction {
   uint8_t displacement_at = 0;
   bool is_syscall = false;
   bool pushes_flags = false;  // pushf: would see the trap flag of a single step
+  bool pops_flags = false;    // popf
   bool is_call = false;
   bool is_return = false;
   bool is_branch = false;  // jmp, jcc, loop, jrcxz

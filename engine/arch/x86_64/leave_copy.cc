@@ -69,6 +69,9 @@ StepResult FixUpAfterStep(const OutOfLineCopy& copy, const Instruction& instruct
   } else if (instruction.pushes_flags && finished) {
     corrected = ClearPushedTrapFlag(regs, memory);
   }
+  // The kernel takes the trap flag for the program's own when it steps a popf, even one that
+  // faults.
+  if (instruction.pops_flags && !finished) regs.eflags &= ~kTrapFlag;
   if (!finished) return StepResult::kNotFinished;
   return corrected ? StepResult::kDone : StepResult::kFailed;
 }

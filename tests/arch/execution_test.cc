@@ -1,0 +1,200 @@
+// Differential execution: each instruction form runs natively and through every mechanism from the
+// same random states, and everything a program could see must be equal. The oracle is the
+// processor.
+//
+// PROBED_ARCH_STATES sets the number of states a form, PROBED_ARCH_SEED the seed.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "engine/arch/x86_64/disassembler.h"
+#include "tests/arch/forms.h"
+#include "tests/arch/hex.h"
+#include "tests/arch/mechanisms.h"
+#include "tests/arch/random_state.h"
+#include "tests/arch/text_section.h"
+
+namespace probed::arch {
+namespace {
+
+constexpr uint64_t kHighBase = 0x2'1000'0000;  // addresses of more than 32 bits
+constexpr uint64_t kLowBase = 0x1000'0000;     // for 67 prefixes and absolute addresses
+
+uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 0);
+}
+
+// Why an instruction cannot be compared with itself; null when it can.
+const char* Skipped(ZydisMnemonic mnemonic) {
+  switch (mnemonic) {
+    case ZYDIS_MNEMONIC_RDTSC:
+    case ZYDIS_MNEMONIC_RDTSCP:
+    case ZYDIS_MNEMONIC_RDPMC:
+    case ZYDIS_MNEMONIC_RDPRU:
+      return "reads a counter";
+    case ZYDIS_MNEMONIC_RDRAND:
+    case ZYDIS_MNEMONIC_RDSEED:
+      return "random";
+    case ZYDIS_MNEMONIC_CPUID:
+      return "reads the hypervisor's clock and this processor's number";
+    case ZYDIS_MNEMONIC_UMWAIT:
+    case ZYDIS_MNEMONIC_TPAUSE:
+      return "reports whether time ran out";
+    case ZYDIS_MNEMONIC_XBEGIN:
+    case ZYDIS_MNEMONIC_XTEST:
+      return "a transaction aborts when it likes";
+    case ZYDIS_MNEMONIC_VMCALL:
+    case ZYDIS_MNEMONIC_VMMCALL:
+      return "belongs to the hypervisor";
+    default:
+      return nullptr;
+  }
+}
+
+struct Counts {
+  size_t forms = 0;
+  size_t refused = 0;
+  size_t native = 0;
+  size_t native_finished = 0;
+  size_t emulated = 0;
+  size_t boosted = 0;
+  size_t stepped = 0;
+  size_t differences = 0;
+  std::map<std::string, size_t> skipped;
+};
+
+class Comparison {
+ public:
+  explicit Comparison(std::string name)
+      : name_(std::move(name)), seed_(FromEnvironment("PROBED_ARCH_SEED", 1)) {}
+  ~Comparison() { Print(); }
+
+  bool Ready() {
+    high_ = Puppet::Create(kHighBase);
+    low_ = Puppet::Create(kLowBase);
+    return high_ != nullptr && low_ != nullptr;
+  }
+
+  void RunAll(const Forms& forms, uint64_t states) {
+    constexpr size_t kEnoughDifferences = 40;
+    states = FromEnvironment("PROBED_ARCH_STATES", states);
+    for (const auto& [form, code] : forms) {
+      RunForm(form, code, states);
+      if (counts_.differences > kEnoughDifferences) return;
+    }
+  }
+
+  const Counts& counts() const { return counts_; }
+
+ private:
+  void RunForm(const std::string& form, const std::vector<uint8_t>& code, uint64_t states) {
+    std::optional<Disassembly> disassembly = Disassemble(code);
+    if (const char* why = Skipped(disassembly->instruction.mnemonic)) {
+      ++counts_.skipped[fmt::format(
+          "{}: {}", ZydisMnemonicGetString(disassembly->instruction.mnemonic), why)];
+      return;
+    }
+    Puppet& puppet = disassembly->instruction.address_width == 32 ? *low_ : *high_;
+    ++counts_.forms;
+    RandomState random(puppet.initial(), puppet.base(), seed_ ^ std::hash<std::string>{}(form));
+    for (uint64_t round = 0; round < states; ++round) {
+      if (!RunOnce(form, code, round, puppet, random)) return;
+    }
+  }
+
+  // False when the form is refused or already found to differ.
+  bool RunOnce(const std::string& form, std::vector<uint8_t> code, uint64_t round, Puppet& puppet,
+               RandomState& random) {
+    MachineState state = random.Make(code);
+    Result<Instruction> instruction = Decode(code, puppet.base() + layout::kInstruction);
+    if (!instruction.ok() || instruction->execution == Execution::kRefused) {
+      ++counts_.refused;
+      return false;
+    }
+    // Near, far, and where neither distances nor plain jumps reach.
+    constexpr uint64_t kArenas[] = {layout::kNearArena, layout::kFarArena, layout::kRemoteArena};
+    uint64_t arena = kArenas[(round + counts_.forms) % 3];
+    size_t before = counts_.differences;
+    Outcome native = RunNative(puppet, code, state);
+    ++counts_.native;
+    counts_.native_finished += native.finished ? 1 : 0;
+    Check("emulated", form, *instruction, native, RunEmulated(puppet, *instruction, state), puppet,
+          arena, counts_.emulated);
+    Check("boosted", form, *instruction, native, RunBoosted(puppet, *instruction, arena, state),
+          puppet, arena, counts_.boosted);
+    Check("stepped", form, *instruction, native, RunStepped(puppet, *instruction, arena, state),
+          puppet, arena, counts_.stepped);
+    return counts_.differences == before;
+  }
+
+  void Check(const char* mechanism, const std::string& form, const Instruction& instruction,
+             const Outcome& native, const Outcome& other, const Puppet& puppet, uint64_t arena,
+             size_t& count) {
+    if (!other.ran) return;
+    ++count;
+    std::string difference = Difference(native, other, puppet.base() + layout::kInstruction,
+                                        puppet.base() + arena + layout::kCopyInArena);
+    if (difference.empty()) return;
+    ++counts_.differences;
+    ADD_FAILURE() << mechanism << ": " << instruction.text << " [" << ToHex(instruction.code())
+                  << "] (" << form << "):" << difference;
+  }
+
+  void Print() const {
+    fmt::print(
+        "[   COUNT  ] {}: {} forms ({} refused), {} native executions ({} without a fault), "
+        "{} emulated, {} boosted, {} stepped, {} differences\n",
+        name_, counts_.forms, counts_.refused, counts_.native, counts_.native_finished,
+        counts_.emulated, counts_.boosted, counts_.stepped, counts_.differences);
+    for (const auto& [why, count] : counts_.skipped) {
+      fmt::print("[   COUNT  ]   skipped {} forms of {}\n", count, why);
+    }
+  }
+
+  std::string name_;
+  uint64_t seed_;
+  std::unique_ptr<Puppet> high_;
+  std::unique_ptr<Puppet> low_;
+  Counts counts_;
+};
+
+TEST(ExecutionTest, FormsOfTheLibrariesOfThisSystem) {
+  Comparison comparison("libraries");
+  ASSERT_TRUE(comparison.Ready());
+  Forms forms;
+  for (const TextSection& text : LibraryTexts())
+    CollectForms(text.bytes, forms);
+  comparison.RunAll(forms, 3);
+  EXPECT_GT(comparison.counts().forms, 1000u);
+}
+
+TEST(ExecutionTest, LegacyEncodings) {
+  Comparison comparison("legacy encodings");
+  ASSERT_TRUE(comparison.Ready());
+  Forms forms;
+  EnumerateLegacyForms(forms);
+  comparison.RunAll(forms, 2);
+}
+
+TEST(ExecutionTest, VexEncodings) {
+  Comparison comparison("VEX encodings");
+  ASSERT_TRUE(comparison.Ready());
+  Forms forms;
+  EnumerateVexForms(forms);
+  comparison.RunAll(forms, 2);
+}
+
+TEST(ExecutionTest, EvexEncodings) {
+  Comparison comparison("EVEX encodings");
+  ASSERT_TRUE(comparison.Ready());
+  Forms forms;
+  EnumerateEvexForms(forms);
+  comparison.RunAll(forms, 1);
+}
+
+}  // namespace
+}  // namespace probed::arch

@@ -1,0 +1,152 @@
+#include "tests/arch/mechanisms.h"
+
+#include <fmt/format.h>
+
+namespace probed::arch {
+namespace {
+
+constexpr int kMaxSteps = 1 << 14;  // rounds of one string instruction
+
+bool IsBreakpoint(const Stop& stop) {
+  return stop.signal == SIGTRAP && stop.code == SI_KERNEL;
+}
+
+// A branch ends at one of the int3 that fill the code, or at a fetch from where nothing is mapped.
+bool WentElsewhere(const Stop& stop, Outcome& outcome, uint64_t here) {
+  constexpr uint64_t kResumeFlag = 1 << 16;  // set for the failed fetch, not for the branch
+  user_regs_struct& regs = outcome.state.regs;
+  if (IsBreakpoint(stop)) {
+    --regs.rip;
+    return true;
+  }
+  if (stop.signal != SIGSEGV || regs.rip == here) return false;
+  regs.eflags &= ~kResumeFlag;
+  return true;
+}
+
+void SetFault(const Stop& stop, Outcome& outcome) {
+  outcome.signal = stop.signal;
+  outcome.signal_code = stop.code;
+  outcome.signal_address = stop.address;
+}
+
+std::vector<uint8_t> WithBreakpoint(const Instruction& instruction) {
+  std::vector<uint8_t> code(instruction.code().begin(), instruction.code().end());
+  code[0] = 0xcc;
+  return code;
+}
+
+struct Placed {
+  OutOfLineCopy copy;
+  uint64_t original;
+  uint64_t address;
+
+  bool Contains(uint64_t ip) const { return ip - address < copy.code.size(); }
+};
+
+std::optional<Placed> Place(Puppet& puppet, const Instruction& instruction, uint64_t arena) {
+  uint64_t original = puppet.base() + layout::kInstruction;
+  uint64_t address = puppet.base() + arena + layout::kCopyInArena;
+  auto copy = BuildCopy(instruction, original, address);
+  if (!copy.ok()) return std::nullopt;
+  puppet.FillCode(WithBreakpoint(instruction));
+  puppet.FillArena(arena, copy->code);
+  return Placed{std::move(copy).value(), original, address};
+}
+
+// What the probe layer does with a signal that arrives while a thread is in the copy.
+void GiveFaultToProgram(const Placed& placed, const Instruction& instruction, const Stop& stop,
+                        Outcome& outcome) {
+  SetFault(stop, outcome);
+  outcome.signal_address =
+      OriginalIp(placed.copy, placed.address, stop.address).value_or(stop.address);
+  user_regs_struct& regs = outcome.state.regs;
+  uint64_t ip = regs.rip;
+  if (!LeaveCopy(placed.copy, instruction, placed.original, placed.address, regs)) {
+    outcome.trouble = fmt::format("signal {} in the copy at an unknown place, +{}", stop.signal,
+                                  ip - placed.address);
+  } else if (regs.rip != placed.original) {
+    outcome.trouble = fmt::format("signal {} behind the instruction at copy+{}", stop.signal,
+                                  ip - placed.address);
+  }
+}
+
+}  // namespace
+
+Outcome RunNative(Puppet& puppet, std::span<const uint8_t> code, const MachineState& state) {
+  Outcome outcome{.ran = true};
+  Stop stop;
+  puppet.FillCode(code);
+  puppet.SetState(state);
+  if (!puppet.Continue(stop)) return outcome.trouble = "the child is gone", outcome;
+  outcome.state = puppet.GetState();
+  outcome.finished = WentElsewhere(stop, outcome, puppet.base() + layout::kInstruction);
+  if (!outcome.finished) SetFault(stop, outcome);
+  return outcome;
+}
+
+Outcome RunEmulated(Puppet& puppet, const Instruction& instruction, const MachineState& state) {
+  Outcome outcome;
+  puppet.SetState(state);
+  user_regs_struct regs = state.regs;
+  PuppetMemory memory(puppet.pid());
+  if (Emulate(instruction, regs, memory) != EmulationResult::kDone) return outcome;
+  outcome.ran = true;
+  outcome.finished = true;
+  outcome.state = puppet.GetState();
+  outcome.state.regs = regs;
+  return outcome;
+}
+
+Outcome RunBoosted(Puppet& puppet, const Instruction& instruction, uint64_t arena,
+                   const MachineState& state) {
+  Outcome outcome;
+  std::optional<Placed> placed = Place(puppet, instruction, arena);
+  if (!placed.has_value() || !placed->copy.boosted) return outcome;
+  outcome.ran = true;
+  MachineState start = state;
+  start.regs.rip = placed->address;
+  Stop stop;
+  puppet.SetState(start);
+  if (!puppet.Continue(stop)) return outcome.trouble = "the child is gone", outcome;
+  outcome.state = puppet.GetState();
+  if (!placed->Contains(outcome.state.regs.rip)) {
+    outcome.finished = WentElsewhere(stop, outcome, placed->original);
+  }
+  if (!outcome.finished) GiveFaultToProgram(*placed, instruction, stop, outcome);
+  return outcome;
+}
+
+Outcome RunStepped(Puppet& puppet, const Instruction& instruction, uint64_t arena,
+                   const MachineState& state) {
+  Outcome outcome;
+  std::optional<Placed> placed = Place(puppet, instruction, arena);
+  if (!placed.has_value()) return outcome;
+  outcome.ran = true;
+  MachineState start = state;
+  start.regs.rip = placed->address;
+  puppet.SetState(start);
+  PuppetMemory memory(puppet.pid());
+  for (int steps = 0; steps < kMaxSteps; ++steps) {
+    Stop stop;
+    if (!puppet.Step(stop)) return outcome.trouble = "the child is gone", outcome;
+    outcome.state = puppet.GetState();
+    uint64_t ip = outcome.state.regs.rip;
+    StepResult result = FixUpAfterStep(placed->copy, instruction, placed->original, placed->address,
+                                       outcome.state.regs, memory);
+    outcome.state.memory = puppet.GetState().memory;
+    if (result == StepResult::kFailed) outcome.trouble = "the fix-up failed";
+    if (stop.signal != SIGTRAP) {
+      outcome.state.regs.rip = ip;
+      GiveFaultToProgram(*placed, instruction, stop, outcome);
+      return outcome;
+    }
+    if (result == StepResult::kNotFinished) continue;
+    outcome.finished = true;
+    return outcome;
+  }
+  outcome.trouble = "too many steps";
+  return outcome;
+}
+
+}  // namespace probed::arch

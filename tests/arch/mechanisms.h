@@ -1,0 +1,25 @@
+#pragma once
+// One instruction carried out in every way: as it is, and as a probe would.
+
+#include <span>
+
+#include "engine/arch/x86_64/relocate.h"
+#include "tests/arch/machine_state.h"
+#include "tests/arch/puppet.h"
+
+namespace probed::arch {
+
+Outcome RunNative(Puppet& puppet, std::span<const uint8_t> code, const MachineState& state);
+
+// `ran` is false when Emulate declines.
+Outcome RunEmulated(Puppet& puppet, const Instruction& instruction, const MachineState& state);
+
+// The copy in `arena`, run freely. `ran` is false when the copy cannot be built or is not boosted.
+Outcome RunBoosted(Puppet& puppet, const Instruction& instruction, uint64_t arena,
+                   const MachineState& state);
+
+// The copy, single-stepped and fixed up. `ran` is false when it cannot be built.
+Outcome RunStepped(Puppet& puppet, const Instruction& instruction, uint64_t arena,
+                   const MachineState& state);
+
+}  // namespace probed::arch

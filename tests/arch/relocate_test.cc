@@ -1,0 +1,110 @@
+// The bytes of each kind of copy.
+
+#include "engine/arch/x86_64/relocate.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/arch/hex.h"
+
+namespace probed::arch {
+namespace {
+
+constexpr uint64_t kOriginal = 0x401000;
+constexpr uint64_t kCopy = 0x10401000;
+constexpr uint64_t kFarCopy = 0x7f0000401000;
+
+Result<OutOfLineCopy> Copy(const char* hex, uint64_t where) {
+  return BuildCopy(Decode(Hex(hex), kOriginal).value(), kOriginal, where);
+}
+
+std::string CopyHex(const char* hex, uint64_t where = kCopy) {
+  Result<OutOfLineCopy> copy = Copy(hex, where);
+  return copy.ok() ? ToHex(copy->code) : copy.error().reason;
+}
+
+TEST(RelocateTest, PlainInstructionsJumpBack) {
+  // push %rax; jmp 0x401001
+  EXPECT_EQ(CopyHex("50"), "50 e9 fb ff ff ef");
+  // push %rax; jmp *0(%rip); .quad 0x401001
+  EXPECT_EQ(CopyHex("50", kFarCopy), "50 ff 25 00 00 00 00 01 10 40 00 00 00 00 00");
+}
+
+TEST(RelocateTest, RipRelativeDisplacementsAreRewritten) {
+  // lock cmpxchg %ecx,0x10(%rip)
+  EXPECT_EQ(CopyHex("f0 0f b1 0d 10 00 00 00"), "f0 0f b1 0d 10 00 00 f0 e9 fb ff ff ef");
+  // vmovdqa64 0x10(%rip),%zmm0
+  EXPECT_EQ(CopyHex("62 f1 fd 48 6f 05 10 00 00 00"),
+            "62 f1 fd 48 6f 05 10 00 00 f0 e9 fb ff ff ef");
+  EXPECT_EQ(CopyHex("8b 05 10 00 00 00", kFarCopy), "DISPLACEMENT_OUT_OF_RANGE");
+}
+
+TEST(RelocateTest, TheAbortTargetOfATransactionIsRewritten) {
+  EXPECT_EQ(CopyHex("c7 f8 10 00 00 00"), "c7 f8 10 00 00 f0 e9 fb ff ff ef");
+}
+
+TEST(RelocateTest, JumpsGoToTheirTarget) {
+  EXPECT_EQ(CopyHex("eb 10"), "e9 0d 00 00 f0");  // jmp 0x401012
+  // jmp *0(%rip); .quad 0x401012
+  EXPECT_EQ(CopyHex("eb 10", kFarCopy), "ff 25 00 00 00 00 12 10 40 00 00 00 00 00");
+  EXPECT_EQ(CopyHex("c3"), "c3");
+  EXPECT_EQ(CopyHex("3e ff e0"), "3e ff e0");
+}
+
+TEST(RelocateTest, ConditionsChooseBetweenTwoJumps) {
+  // je 0x401012 -> je +5; jmp 0x401002; jmp 0x401012
+  EXPECT_EQ(CopyHex("74 10"), "74 05 e9 fb ff ff ef e9 06 00 00 f0");
+  EXPECT_EQ(CopyHex("0f 84 10 00 00 00"), "74 05 e9 ff ff ff ef e9 0a 00 00 f0");
+  // jecxz keeps the prefix that makes it test ecx
+  EXPECT_EQ(CopyHex("67 e3 10"), "67 e3 05 e9 fb ff ff ef e9 06 00 00 f0");
+  EXPECT_LE(Copy("67 e3 10", kFarCopy)->code.size(), kMaxCopySize);
+}
+
+TEST(RelocateTest, ADirectCallPushesTheOriginalReturnAddress) {
+  // call 0x401015 -> push 5(%rip); jmp 0x401015; .quad 0x401005
+  EXPECT_EQ(CopyHex("e8 10 00 00 00"), "ff 35 05 00 00 00 e9 0a 00 00 f0 05 10 40 00 00 00 00 00");
+  EXPECT_LE(Copy("e8 10 00 00 00", kFarCopy)->code.size(), kMaxCopySize);
+}
+
+TEST(RelocateTest, IndirectCallsAndPopfAreStepped) {
+  EXPECT_FALSE(Copy("ff d0", kCopy)->boosted);
+  EXPECT_FALSE(Copy("9d", kCopy)->boosted);
+  EXPECT_EQ(CopyHex("ff 15 10 00 00 00"), "ff 15 10 00 00 f0");
+  EXPECT_TRUE(Copy("0f 05", kCopy)->boosted);
+}
+
+TEST(RelocateTest, ASyscallLoadsTheOriginalReturnAddressIntoRcx) {
+  // syscall; movabs $0x401002,%rcx; jmp 0x401002
+  EXPECT_EQ(CopyHex("0f 05"), "0f 05 48 b9 02 10 40 00 00 00 00 00 e9 f1 ff ff ef");
+}
+
+TEST(RelocateTest, RefusedInstructionsHaveNoCopy) {
+  EXPECT_EQ(CopyHex("cc"), "INSTRUCTION_REFUSED");
+}
+
+TEST(RelocateTest, EveryStopInACopyHasAnOriginalPlace) {
+  OutOfLineCopy jump = Copy("74 10", kCopy).value();
+  EXPECT_EQ(OriginalIp(jump, kCopy, kCopy), kOriginal);
+  EXPECT_EQ(OriginalIp(jump, kCopy, kCopy + 2), kOriginal + 2);
+  EXPECT_EQ(OriginalIp(jump, kCopy, kCopy + 7), kOriginal + 0x12);
+  EXPECT_EQ(OriginalIp(jump, kCopy, kCopy + 1), std::nullopt);
+  OutOfLineCopy call = Copy("e8 10 00 00 00", kCopy).value();
+  EXPECT_EQ(OriginalIp(call, kCopy, kCopy + 6), kOriginal + 0x15);
+}
+
+TEST(RelocateTest, AThreadInsideASyscallCanBeMovedBack) {
+  Instruction instruction = Decode(Hex("0f 05"), kOriginal).value();
+  OutOfLineCopy copy = BuildCopy(instruction, kOriginal, kCopy).value();
+  user_regs_struct regs{};
+  regs.rip = kCopy + 2;
+  regs.rcx = kCopy + 2;
+  regs.r11 = 0x246;
+  EXPECT_TRUE(LeaveCopy(copy, instruction, kOriginal, kCopy, regs));
+  EXPECT_EQ(regs.rip, kOriginal + 2);
+  EXPECT_EQ(regs.rcx, kOriginal + 2);
+  EXPECT_EQ(regs.r11, 0x246u);
+  regs.rip = 0x5000;
+  EXPECT_FALSE(LeaveCopy(copy, instruction, kOriginal, kCopy, regs));
+}
+
+}  // namespace
+}  // namespace probed::arch
