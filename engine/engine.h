@@ -14,24 +14,18 @@
 #include "engine/event/hub.h"
 #include "engine/lang/definition_set.h"
 #include "engine/lang/schema.h"
+#include "engine/probe/mechanism.h"
 
 namespace probed::engine {
 
 using event::ProbeId;
 using event::TargetId;
 
-enum class Mechanism : uint8_t { kNone, kUnoptimized, kBoosted, kOptimized, kKernel };
-std::string_view MechanismName(Mechanism mechanism);  // "unoptimized", "boosted", ...
-
-enum class ProbeState : uint8_t { kPending, kArmed, kDisabled, kGone };
-
-struct ProbeCounters {
-  uint64_t hits = 0;       // entries into the probe, as uprobe_profile counts
-  uint64_t recorded = 0;   // records handed to subscribers' queues
-  uint64_t filtered = 0;
-  uint64_t missed = 0;     // return probes: over maxactive
-  uint64_t lost = 0;       // recorded but dropped before some subscriber read it
-};
+using probe::DetachReport;
+using probe::Mechanism;
+using probe::MechanismName;
+using probe::ProbeCounters;
+using probe::ProbeState;
 
 struct ProbeInfo {
   ProbeId id = 0;
@@ -39,12 +33,12 @@ struct ProbeInfo {
   std::string definition;  // read-back line
   std::string path;
   uint64_t offset = 0;
-  std::string symbol;      // nearest symbol+off, may be empty
+  std::string symbol;  // nearest symbol+off, may be empty
   std::shared_ptr<const lang::EventSchema> schema;
   bool enabled = false;
   ProbeState state = ProbeState::kPending;
   Mechanism mechanism = Mechanism::kNone;
-  std::string reason;      // why this mechanism and not a better one, or why pending
+  std::string reason;  // why this mechanism and not a better one, or why pending
   ProbeCounters counters;
 };
 
@@ -52,7 +46,7 @@ enum class TargetState : uint8_t { kRunning, kExited, kDetached };
 
 struct TargetInfo {
   TargetId id;
-  TargetId root;           // == id unless it is a followed child
+  TargetId root;  // == id unless it is a followed child
   std::string executable;
   std::string comm;
   TargetState state = TargetState::kRunning;
@@ -67,7 +61,7 @@ struct SiteInfo {
   uint64_t address = 0;
   std::string module;
   uint64_t offset = 0;
-  std::string symbol;      // symbol+0xoff
+  std::string symbol;  // symbol+0xoff
   lang::ProbeKind kind = lang::ProbeKind::kEntry;
   bool disabled = false;
   bool gone = false;
@@ -89,14 +83,14 @@ struct LaunchOptions {
   std::vector<std::string> argv;
   std::vector<std::string> environment;  // empty = the daemon's
   std::string working_directory;
-  uint32_t uid = 0, gid = 0;             // whom to run as
+  uint32_t uid = 0, gid = 0;  // whom to run as
   bool follow_children = true;
 };
 
 struct CreateOptions {
   lang::Dialect dialect = lang::Dialect::kExtended;
   bool enable = true;
-  bool force = false;            // allow an offset inside an instruction
+  bool force = false;  // allow an offset inside an instruction
   bool validate_only = false;
   bool require_armed = false;    // a definition whose file is not mapped is an error, not pending
   uint32_t max_active = 0;       // default for return probes; 0 = built-in
@@ -104,47 +98,40 @@ struct CreateOptions {
 };
 
 struct LineError {
-  size_t line = 0;               // index into the request's lines
+  size_t line = 0;  // index into the request's lines
   Error error;
-  lang::Verdict verdict;         // the kernel's view, when the line was refused by the language
+  lang::Verdict verdict;  // the kernel's view, when the line was refused by the language
 };
 
 struct CreateOutcome {
-  std::vector<ProbeInfo> probes;     // all created, in order
-  std::vector<LineError> errors;     // not empty: nothing was changed
-};
-
-struct DetachReport {
-  uint32_t sites_restored = 0;
-  uint32_t bytes_verified = 0;
-  uint32_t returns_restored = 0;  // hijacked return addresses put back
-  std::string warning;            // empty when every byte was verified
+  std::vector<ProbeInfo> probes;  // all created, in order
+  std::vector<LineError> errors;  // not empty: nothing was changed
 };
 
 struct ModuleInfo {
   std::string path;
-  std::string build_id;           // hex, may be empty
+  std::string build_id;  // hex, may be empty
   uint64_t load_bias = 0;
-  uint64_t start = 0, end = 0;    // mapped range
+  uint64_t start = 0, end = 0;  // mapped range
   bool deleted = false;
 };
 
 struct SymbolInfo {
-  std::string name;               // as in the file
+  std::string name;  // as in the file
   std::string demangled;
   std::string version;
   std::string module;
-  uint64_t offset = 0;            // file offset
-  uint64_t address = 0;           // run-time, 0 without a target
+  uint64_t offset = 0;   // file offset
+  uint64_t address = 0;  // run-time, 0 without a target
   uint64_t size = 0;
   bool ifunc = false;
   std::vector<std::string> aliases;
 };
 
 struct SymbolQuery {
-  std::optional<TargetId> target; // else `path` alone
-  std::string path;               // module; empty = all modules of the target
-  std::string pattern;            // glob
+  std::optional<TargetId> target;  // else `path` alone
+  std::string path;                // module; empty = all modules of the target
+  std::string pattern;             // glob
   size_t limit = 1000;
 };
 
@@ -153,8 +140,8 @@ struct Explanation {
   uint64_t offset = 0;
   std::string symbol;
   uint64_t function_size = 0;
-  std::string instruction;        // disassembly
-  std::string bytes;              // hex
+  std::string instruction;  // disassembly
+  std::string bytes;        // hex
   bool on_boundary = true;
   Mechanism mechanism = Mechanism::kNone;
   std::string reason;
@@ -167,9 +154,9 @@ struct EngineOptions {
 
 struct EngineInfo {
   std::vector<Mechanism> mechanisms;
-  std::vector<std::string> privileges;   // capabilities and Yama scope in words
+  std::vector<std::string> privileges;  // capabilities and Yama scope in words
   EngineOptions limits;
-  std::string placement;                 // how the tracer waits, chosen by measurement
+  std::string placement;  // how the tracer waits, chosen by measurement
   uint64_t events_published = 0;
 };
 

@@ -1,0 +1,189 @@
+#include <fmt/format.h>
+
+#include <map>
+#include <unordered_set>
+#include <utility>
+
+#include "engine/engine.h"
+#include "engine/engine_state.h"
+#include "engine/probe_request.h"
+
+namespace probed::engine {
+namespace {
+
+using ProbeList = std::vector<std::shared_ptr<probe::Probe>>;
+
+Error ProbeNotFound(ProbeId id) {
+  return Error{.code = ErrorCode::kNotFound,
+               .reason = "PROBE_NOT_FOUND",
+               .message = fmt::format("there is no probe {}", id),
+               .hint = "",
+               .metadata = {{"probe", std::to_string(id)}}};
+}
+
+Error TooManyProbes(uint32_t limit) {
+  return Error{.code = ErrorCode::kResourceExhausted,
+               .reason = "TOO_MANY_PROBES",
+               .message = fmt::format("no more than {} probes", limit),
+               .hint = "delete some, or raise the limit",
+               .metadata = {}};
+}
+
+void AppendSites(const probe::ProcessState& state, std::vector<SiteInfo>& list) {
+  for (const probe::Site* site : state.sites.Sorted()) {
+    if (site->probes().empty()) continue;  // the engine's own, or retired
+    SiteInfo info{.target = state.id,
+                  .address = site->address().value,
+                  .module = site->place().module,
+                  .offset = site->place().offset.value,
+                  .symbol = site->place().symbol,
+                  .kind = site->probes().front()->definition.kind,
+                  .disabled = !site->wanted(),
+                  .gone = false,
+                  .mechanism = site->mechanism(),
+                  .reason = site->reason(),
+                  .probes = {},
+                  .hits = site->hits()};
+    for (const auto& probe : site->probes())
+      info.probes.push_back(probe->id);
+    list.push_back(std::move(info));
+  }
+}
+
+}  // namespace
+
+Result<CreateOutcome> Engine::CreateProbes(TargetId target, const std::vector<std::string>& lines,
+                                           CreateOptions options) {
+  std::lock_guard lock(state_->control);
+  PROBED_TRY(auto group, state_->Run([&]() -> Result<std::shared_ptr<probe::ProbeGroup>> {
+    Target* found = state_->FindTarget(target);
+    if (found == nullptr || found->state == nullptr) return TargetNotFound(target);
+    if (state_->probes.size() + lines.size() > state_->options.max_probes) {
+      return TooManyProbes(state_->options.max_probes);
+    }
+    return found->group;
+  }));
+  PROBED_TRY(auto space, probe::AddressSpace::Read(target.pid));
+  TargetNamespace names(target.pid, space, state_->files);
+  ProbeRequest request(state_->definitions[group->root].of(options.dialect), space, names, options);
+  CreateOutcome outcome;
+  bool accepted = request.Judge(lines);
+  for (const auto& probe : request.probes()) {
+    probe->id = ++state_->last_probe;
+    probe->group = group;
+  }
+  if (accepted) outcome.probes = state_->Install(*group, request, options.validate_only);
+  if (!request.errors().empty() || options.validate_only) request.Undo();
+  outcome.errors = std::move(request.errors());
+  return outcome;
+}
+
+// Tracer thread's part of a creation.
+std::vector<ProbeInfo> Engine::State::Install(probe::ProbeGroup& group, ProbeRequest& request,
+                                              bool validate_only) {
+  return Run([&] {
+    std::vector<ProbeInfo> created;
+    if (!validate_only) {
+      for (auto& failed : controller.installer().Create(group, request.probes())) {
+        request.errors().push_back({.line = request.LineOf(*failed.probe),
+                                    .error = std::move(failed.error),
+                                    .verdict = {}});
+      }
+    }
+    if (!request.errors().empty()) return created;
+    auto sites = IndexSites(group);
+    for (const auto& probe : request.probes()) {
+      if (!validate_only) probes[probe->id] = probe;
+      created.push_back(Describe(*probe, sites));
+    }
+    return created;
+  });
+}
+
+std::vector<ProbeInfo> Engine::ListProbes(std::optional<TargetId> target) {
+  return state_->Run([&] {
+    std::vector<ProbeInfo> list;
+    std::unordered_set<const probe::ProbeGroup*> shown;
+    for (const auto& [id, entry] : state_->targets) {
+      if (target && *target != id && *target != entry.group->root) continue;
+      if (!shown.insert(entry.group.get()).second) continue;
+      auto sites = State::IndexSites(*entry.group);
+      for (const auto& probe : entry.group->probes) {
+        list.push_back(state_->Describe(*probe, sites));
+      }
+    }
+    return list;
+  });
+}
+
+Result<ProbeInfo> Engine::GetProbe(ProbeId id) {
+  return state_->Run([&]() -> Result<ProbeInfo> {
+    auto found = state_->probes.find(id);
+    if (found == state_->probes.end()) return ProbeNotFound(id);
+    auto group = found->second->group.lock();
+    auto sites = group ? State::IndexSites(*group) : State::SiteIndex{};
+    return state_->Describe(*found->second, sites);
+  });
+}
+
+// The probes of each group; every id must exist.
+Result<Engine::State::ProbesByGroup> Engine::State::Collect(const std::vector<ProbeId>& ids) {
+  ProbesByGroup by_group;
+  std::unordered_set<ProbeId> seen;
+  for (ProbeId id : ids) {
+    auto found = probes.find(id);
+    auto group = found == probes.end() ? nullptr : found->second->group.lock();
+    if (!group) return ProbeNotFound(id);
+    if (seen.insert(id).second) by_group[group].push_back(found->second);
+  }
+  return by_group;
+}
+
+Result<void> Engine::SetProbesEnabled(const std::vector<ProbeId>& ids, bool enabled) {
+  std::lock_guard lock(state_->control);
+  return state_->Run([&]() -> Result<void> {
+    PROBED_TRY(auto by_group, state_->Collect(ids));
+    for (const auto& [group, probes] : by_group) {
+      PROBED_RETURN_IF_ERROR(state_->controller.installer().SetEnabled(*group, probes, enabled));
+    }
+    return {};
+  });
+}
+
+Result<void> Engine::DeleteProbes(const std::vector<ProbeId>& ids) {
+  std::lock_guard lock(state_->control);
+  ProbeList deleted;
+  PROBED_RETURN_IF_ERROR(state_->Run([&]() -> Result<void> {
+    PROBED_TRY(auto by_group, state_->Collect(ids));
+    Status result;
+    for (const auto& [group, probes] : by_group) {
+      Status removed = state_->controller.installer().Remove(*group, probes);
+      if (!removed.ok() && result.ok()) result = removed;
+      deleted.insert(deleted.end(), probes.begin(), probes.end());
+    }
+    for (const auto& probe : deleted)
+      state_->probes.erase(probe->id);
+    return result;
+  }));
+  for (const auto& probe : deleted) {
+    auto group = probe->group.lock();
+    auto set = group ? state_->definitions.find(group->root) : state_->definitions.end();
+    if (set != state_->definitions.end()) {
+      set->second.of(probe->dialect).Remove(probe->definition_id);
+    }
+  }
+  return {};
+}
+
+std::vector<SiteInfo> Engine::ListSites(std::optional<TargetId> target) {
+  return state_->Run([&] {
+    std::vector<SiteInfo> list;
+    for (const auto& [id, entry] : state_->targets) {
+      if (target && *target != id && *target != entry.group->root) continue;
+      if (entry.state != nullptr) AppendSites(*entry.state, list);
+    }
+    return list;
+  });
+}
+
+}  // namespace probed::engine

@@ -1,0 +1,115 @@
+#include "engine/engine_state.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "engine/probe/fork.h"
+#include "engine/sys/proc.h"
+
+namespace probed::engine {
+namespace {
+
+constexpr size_t kMostEndedTargets = 64;
+
+}  // namespace
+
+Error TargetNotFound(TargetId id) {
+  return Error{.code = ErrorCode::kNotFound,
+               .reason = "TARGET_NOT_FOUND",
+               .message = fmt::format("process {} is not a target", id.pid),
+               .hint = "attach to it first",
+               .metadata = {{"pid", std::to_string(id.pid)}}};
+}
+
+Engine::State::State(EngineOptions engine_options)
+    : options(engine_options),
+      controller(
+          hub, files, [this](const auto& state, auto change) { OnGone(state, change); },
+          [this](auto& state) { Track(state); }) {}
+
+Target* Engine::State::FindTarget(TargetId id) {
+  auto found = targets.find(id);
+  return found == targets.end() ? nullptr : &found->second;
+}
+
+void Engine::State::Track(probe::ProcessState& state) {
+  targets[state.id] = Target{.info = {}, .state = &state, .group = state.group};
+}
+
+void Engine::State::OnGone(const probe::ProcessState& state, event::TargetChange change) {
+  Target* target = FindTarget(state.id);
+  if (target == nullptr) return;
+  target->info = Describe(*target);
+  target->info.state =
+      change == event::TargetChange::kDetached ? TargetState::kDetached : TargetState::kExited;
+  target->state = nullptr;
+  ended.push_back(state.id);
+  if (ended.size() > kMostEndedTargets) ForgetOldest();
+}
+
+// Probes of a root go with it, unless children of it are still followed.
+void Engine::State::ForgetOldest() {
+  TargetId oldest = ended.front();
+  ended.pop_front();
+  auto group = targets[oldest].group;
+  targets.erase(oldest);
+  if (!group->processes.empty()) return;
+  for (const auto& probe : group->probes)
+    probes.erase(probe->id);
+}
+
+TargetInfo Engine::State::Describe(const Target& target) const {
+  if (target.state == nullptr) return target.info;
+  const auto& process = target.state->process;
+  return TargetInfo{.id = target.state->id,
+                    .root = target.group->root,
+                    .executable = target.state->executable,
+                    .comm = process.comm(process.pid()),
+                    .state = TargetState::kRunning,
+                    .threads = static_cast<uint32_t>(process.threads().size()),
+                    .sites = static_cast<uint32_t>(target.state->sites.armed_count()),
+                    .attach_stop_ns = process.max_stop_ns(),
+                    .stop_total_ns = process.total_stop_ns()};
+}
+
+Engine::State::SiteIndex Engine::State::IndexSites(const probe::ProbeGroup& group) {
+  SiteIndex index;
+  for (const auto* state : group.processes) {
+    for (const probe::Site* site : state->sites.Sorted()) {
+      for (const auto& probe : site->probes()) {
+        const probe::Site*& shown = index[probe->id];
+        if (shown == nullptr || (site->armed() && !shown->armed())) shown = site;
+      }
+    }
+  }
+  return index;
+}
+
+ProbeInfo Engine::State::Describe(const probe::Probe& probe, const SiteIndex& sites) const {
+  ProbeInfo info{.id = probe.id,
+                 .target = {},
+                 .definition = probe.definition.readback,
+                 .path = probe.definition.path,
+                 .offset = probe.definition.offset,
+                 .symbol = probe.definition.symbol,
+                 .schema = probe.schema,
+                 .enabled = probe.enabled,
+                 .state = probe.state(),
+                 .mechanism = Mechanism::kNone,
+                 .reason = probe.obstacle,
+                 .counters = probe.counters};
+  info.counters.lost = hub.LostOf(probe.id);
+  if (auto group = probe.group.lock()) info.target = group->root;
+  if (auto found = sites.find(probe.id); found != sites.end()) {
+    const probe::Site& site = *found->second;
+    info.mechanism = site.mechanism();
+    info.reason = site.reason();
+    if (!site.place().symbol.empty()) info.symbol = site.place().symbol;
+  } else if (info.reason.empty()) {
+    info.reason = "the file is not mapped";
+  }
+  return info;
+}
+
+}  // namespace probed::engine

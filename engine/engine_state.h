@@ -1,0 +1,98 @@
+#pragma once
+// The inside of the facade. What the tracer thread owns and what callers' threads own is kept
+// apart: see the comments. Lock order: control, then the tracer's queue.
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/event/hub.h"
+#include "engine/lang/definition_set.h"
+#include "engine/probe/controller.h"
+#include "engine/probe/file_cache.h"
+#include "engine/tracee/tracer.h"
+
+namespace probed::engine {
+
+class ProbeRequest;
+
+// One process that is or was a target.
+struct Target {
+  TargetInfo info;                       // as of the end, once it has ended
+  probe::ProcessState* state = nullptr;  // null: ended
+  std::shared_ptr<probe::ProbeGroup> group;
+};
+
+// The definitions of one root target; names are unique within a dialect.
+struct Definitions {
+  lang::DefinitionSet kernel{lang::Dialect::kKernel};
+  lang::DefinitionSet extended{lang::Dialect::kExtended};
+
+  lang::DefinitionSet& of(lang::Dialect dialect) {
+    return dialect == lang::Dialect::kKernel ? kernel : extended;
+  }
+};
+
+struct Engine::State {
+  explicit State(EngineOptions engine_options);
+
+  // Tracer thread.
+  Target* FindTarget(TargetId id);
+  void Track(probe::ProcessState& state);
+  void OnGone(const probe::ProcessState& state, event::TargetChange change);
+  TargetInfo Describe(const Target& target) const;
+  // A site of each probe, armed if there is one.
+  using SiteIndex = std::unordered_map<ProbeId, const probe::Site*>;
+  static SiteIndex IndexSites(const probe::ProbeGroup& group);
+  ProbeInfo Describe(const probe::Probe& probe, const SiteIndex& sites) const;
+  using ProbesByGroup =
+      std::map<std::shared_ptr<probe::ProbeGroup>, std::vector<std::shared_ptr<probe::Probe>>>;
+  Result<ProbesByGroup> Collect(const std::vector<ProbeId>& ids);
+
+  // Caller's thread, under `control`.
+  std::vector<ProbeInfo> Install(probe::ProbeGroup& group, ProbeRequest& request,
+                                 bool validate_only);
+
+  // Any thread: what a living target has mapped.
+  Result<probe::AddressSpace> ReadSpace(TargetId target);
+
+  // Any thread: runs `task` on the tracer thread and returns what it returns.
+  template <class Task>
+  auto Run(Task task) {
+    std::optional<decltype(task())> result;
+    tracer->Call([&] { result.emplace(task()); });
+    return std::move(*result);
+  }
+
+  const EngineOptions options;
+  event::Hub hub;
+  probe::FileCache files;
+  probe::Controller controller;
+
+  // Tracer thread only.
+  std::map<TargetId, Target> targets;
+  std::deque<TargetId> ended;  // oldest first, bounded
+  std::map<ProbeId, std::shared_ptr<probe::Probe>> probes;
+
+  // Held by whoever changes targets or probes, for the whole of the change.
+  std::mutex control;
+  std::map<TargetId, Definitions> definitions;  // by root
+  ProbeId last_probe = 0;
+
+  // Last: its thread uses what is above.
+  std::unique_ptr<tracee::Tracer> tracer;
+
+ private:
+  void ForgetOldest();
+};
+
+Error TargetNotFound(TargetId id);
+
+}  // namespace probed::engine

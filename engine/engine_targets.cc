@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "engine/engine.h"
+#include "engine/engine_state.h"
+
+namespace probed::engine {
+namespace {
+
+void Add(DetachReport& sum, const DetachReport& report) {
+  sum.sites_restored += report.sites_restored;
+  sum.bytes_verified += report.bytes_verified;
+  sum.returns_restored += report.returns_restored;
+  if (report.warning.empty()) return;
+  sum.warning += (sum.warning.empty() ? "" : "; ") + report.warning;
+}
+
+Status CheckRoom(size_t targets, const EngineOptions& options) {
+  if (targets < options.max_targets) return {};
+  return Error{.code = ErrorCode::kResourceExhausted,
+               .reason = "TOO_MANY_TARGETS",
+               .message = fmt::format("there are {} targets already", targets),
+               .hint = "detach from some, or raise the limit",
+               .metadata = {}};
+}
+
+}  // namespace
+
+Result<TargetInfo> Engine::Attach(int pid, AttachOptions options) {
+  std::lock_guard lock(state_->control);
+  return state_->Run([&]() -> Result<TargetInfo> {
+    PROBED_RETURN_IF_ERROR(
+        CheckRoom(state_->targets.size() - state_->ended.size(), state_->options));
+    PROBED_TRY(tracee::Process * process,
+               state_->tracer->Attach({.pid = pid,
+                                       .follow_children = options.follow_children,
+                                       .awaiting_exec = options.awaiting_exec,
+                                       .deadline = options.deadline}));
+    PROBED_TRY(probe::ProcessState * adopted, state_->controller.Adopt(*process));
+    return state_->Describe(*state_->FindTarget(adopted->id));
+  });
+}
+
+Result<TargetInfo> Engine::Launch(LaunchOptions options) {
+  std::lock_guard lock(state_->control);
+  return state_->Run([&]() -> Result<TargetInfo> {
+    PROBED_RETURN_IF_ERROR(
+        CheckRoom(state_->targets.size() - state_->ended.size(), state_->options));
+    PROBED_TRY(tracee::Process * process,
+               state_->tracer->Launch({.argv = options.argv,
+                                       .environment = options.environment,
+                                       .working_directory = options.working_directory,
+                                       .uid = options.uid,
+                                       .gid = options.gid,
+                                       .follow_children = options.follow_children}));
+    PROBED_TRY(probe::ProcessState * adopted, state_->controller.Adopt(*process));
+    return state_->Describe(*state_->FindTarget(adopted->id));
+  });
+}
+
+Result<void> Engine::Resume(TargetId target) {
+  return state_->Run([&]() -> Result<void> {
+    Target* found = state_->FindTarget(target);
+    if (found == nullptr || found->state == nullptr) return TargetNotFound(target);
+    state_->tracer->Resume(found->state->process);
+    return {};
+  });
+}
+
+// A root takes its followed children along: their probes are its own.
+Result<DetachReport> Engine::Detach(TargetId target) {
+  std::lock_guard lock(state_->control);
+  return state_->Run([&]() -> Result<DetachReport> {
+    Target* found = state_->FindTarget(target);
+    if (found == nullptr || found->state == nullptr) return TargetNotFound(target);
+    auto group = found->group;
+    std::vector<probe::ProcessState*> leaving = {found->state};
+    if (target == group->root) leaving = group->processes;
+    DetachReport sum;
+    for (auto* state : leaving) {
+      PROBED_TRY(auto report, state_->controller.Detach(*state));
+      Add(sum, report);
+    }
+    return sum;
+  });
+}
+
+std::vector<TargetInfo> Engine::ListTargets() {
+  return state_->Run([&] {
+    std::vector<TargetInfo> list;
+    for (const auto& [id, target] : state_->targets)
+      list.push_back(state_->Describe(target));
+    return list;
+  });
+}
+
+}  // namespace probed::engine

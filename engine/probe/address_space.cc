@@ -1,0 +1,148 @@
+#include "engine/probe/address_space.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/file.h"
+#include "engine/sys/proc.h"
+
+namespace probed::probe {
+namespace {
+
+std::string_view BaseName(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// Follows symbolic links inside the root directory of the process, as the process would.
+Result<struct stat> StatInRoot(pid_t pid, const std::string& path) {
+  PROBED_TRY(UniqueFd root, OpenFile(fmt::format("/proc/{}/root", pid), O_PATH | O_DIRECTORY));
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT;
+  long fd = ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how);
+  if (fd < 0) return ErrnoError(errno, path);
+  UniqueFd file(static_cast<int>(fd));
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return ErrnoError(errno, path);
+  return status;
+}
+
+bool IsFile(const std::string& path, uint64_t inode) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && status.st_ino == inode;
+}
+
+}  // namespace
+
+Result<AddressSpace> AddressSpace::Read(pid_t pid) {
+  PROBED_TRY(std::string text, sys::ReadMaps(pid));
+  PROBED_TRY(auto mappings, elf::ParseMaps(text));
+  return AddressSpace(pid, std::move(mappings));
+}
+
+const elf::Module* AddressSpace::FindBaseName(std::string_view name) const {
+  for (const auto& module : map_.modules()) {
+    if (module.inode != 0 && BaseName(module.path) == name) return &module;
+  }
+  return nullptr;
+}
+
+// On stacked file systems stat and maps disagree about the device; path and inode do not.
+const elf::Module* AddressSpace::FindStat(uint64_t device, uint64_t inode,
+                                          const std::string& path) const {
+  if (const auto* module = map_.FindFile(device, inode)) return module;
+  for (const auto& module : map_.modules()) {
+    if (module.inode == inode && inode != 0 && BaseName(module.path) == BaseName(path)) {
+      return &module;
+    }
+  }
+  return nullptr;
+}
+
+FileReference AddressSpace::Refer(const elf::Module& module) const {
+  FileReference reference{.path = module.path,
+                          .open_path = fmt::format("/proc/{}/root{}", pid_, module.path),
+                          .device = module.device,
+                          .inode = module.inode,
+                          .mapped = true};
+  if (!module.deleted && IsFile(reference.open_path, module.inode)) return reference;
+  std::string exe = fmt::format("/proc/{}/exe", pid_);
+  const auto& first = module.mappings.front();
+  reference.open_path =
+      IsFile(exe, module.inode)
+          ? exe
+          : fmt::format("/proc/{}/map_files/{:x}-{:x}", pid_, first.start.value, first.end.value);
+  return reference;
+}
+
+Result<FileReference> AddressSpace::Resolve(const std::string& path) const {
+  if (path.find('/') == std::string::npos) {
+    if (const auto* module = FindBaseName(path)) return Refer(*module);
+  }
+  auto status = StatInRoot(pid_, path);
+  if (status.ok()) {
+    if (const auto* module = FindStat(status->st_dev, status->st_ino, path)) return Refer(*module);
+  }
+  // The file was replaced or removed since it was mapped: the process still runs the old one.
+  for (const auto& module : map_.modules()) {
+    if (module.deleted && module.path == path) return Refer(module);
+  }
+  if (!status.ok()) return std::move(status).error();
+  if (!S_ISREG(status->st_mode)) {
+    return Error{.code = ErrorCode::kInvalidArgument,
+                 .reason = "NOT_A_REGULAR_FILE",
+                 .message = path + " is not a regular file",
+                 .hint = "",
+                 .metadata = {{"errno", std::to_string(EINVAL)}}};
+  }
+  return FileReference{
+      .path = path,
+      .open_path = fmt::format("/proc/{}/root{}{}", pid_, path.front() == '/' ? "" : "/", path),
+      .device = status->st_dev,
+      .inode = status->st_ino};
+}
+
+const elf::Module* AddressSpace::Find(const lang::Definition& definition) const {
+  return FindStat(definition.device, definition.inode, definition.path);
+}
+
+std::vector<RemoteAddr> AddressSpace::Executable(const elf::Module& module, FileOffset offset) {
+  std::vector<RemoteAddr> places;
+  for (const auto& mapping : module.mappings) {
+    uint64_t size = mapping.end - mapping.start;
+    if (!mapping.executable || offset < mapping.offset || offset - mapping.offset >= size) continue;
+    places.push_back(mapping.start + (offset - mapping.offset));
+  }
+  return places;
+}
+
+std::optional<RemoteAddr> AddressSpace::Writable(const elf::Module& module, FileOffset offset) {
+  for (const auto& mapping : module.mappings) {
+    uint64_t size = mapping.end - mapping.start;
+    if (!mapping.writable || mapping.shared) continue;
+    if (offset < mapping.offset || offset - mapping.offset >= size) continue;
+    return mapping.start + (offset - mapping.offset);
+  }
+  return std::nullopt;
+}
+
+uint64_t ReadAuxiliaryValue(pid_t pid, uint64_t type) {
+  auto vector = ReadFile(fmt::format("/proc/{}/auxv", pid));
+  if (!vector.ok()) return 0;
+  uint64_t entry[2];
+  for (size_t at = 0; at + sizeof entry <= vector->size(); at += sizeof entry) {
+    std::memcpy(entry, vector->data() + at, sizeof entry);
+    if (entry[0] == type) return entry[1];
+  }
+  return 0;
+}
+
+}  // namespace probed::probe

@@ -1,0 +1,199 @@
+#include "engine/probe/controller.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+#include "engine/probe/detacher.h"
+#include "engine/probe/fork.h"
+
+namespace probed::probe {
+namespace {
+
+using tracee::Resumption;
+using How = tracee::Resumption::How;
+
+constexpr std::chrono::milliseconds kStopDeadline{5000};
+
+How HowToGoOn(const ProcessState* state) {
+  return state != nullptr && state->loading ? How::kSyscall : How::kContinue;
+}
+
+// Raised by the instruction at hand, not sent by somebody (siginfo: kernel codes are positive, but
+// SI_KERNEL itself also stands for signals without a known cause).
+bool IsFault(const siginfo_t& info) {
+  switch (info.si_signo) {
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+      return info.si_code > 0;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Controller::Controller(event::Hub& hub, FileCache& files, OnGone on_gone, OnNew on_new)
+    : hub_(hub),
+      watcher_(files),
+      hits_(hub, [this](auto& stopped, auto& state, auto site) { RunHooks(stopped, state, site); }),
+      installer_(files, watcher_),
+      on_gone_(std::move(on_gone)),
+      on_new_(std::move(on_new)) {}
+
+void Controller::set_tracer(tracee::Tracer* tracer) {
+  tracer_ = tracer;
+  installer_.set_tracer(tracer);
+}
+
+ProcessState& Controller::MakeState(tracee::Process& process, std::shared_ptr<ProbeGroup> group) {
+  auto state = std::make_unique<ProcessState>(process, std::move(group));
+  ProcessState& made = *state;
+  process.set_extension(std::move(state));
+  made.executable = ExecutableOf(made.id.pid);
+  return made;
+}
+
+void Controller::Announce(const ProcessState& state, event::TargetChange change, int exit_status,
+                          std::string detail) {
+  hub_.Publish(event::TargetNotice{.target = state.id,
+                                   .root = state.group->root,
+                                   .change = change,
+                                   .exit_status = exit_status,
+                                   .detail = std::move(detail)});
+}
+
+std::shared_ptr<ProbeGroup> Controller::MakeGroup(const tracee::Process& process) {
+  auto group = std::make_shared<ProbeGroup>();
+  group->root = {.pid = process.pid(), .start_ticks = process.start_ticks()};
+  group->follow_children = process.follow_children();
+  return group;
+}
+
+Result<ProcessState*> Controller::Adopt(tracee::Process& process) {
+  ProcessState* state = ProcessState::Of(process);  // a launched program has one since its exec
+  if (state == nullptr) {
+    state = &MakeState(process, MakeGroup(process));
+    auto look = [&](tracee::Stopped& stopped) -> Status {
+      watcher_.OnAttach(stopped, *state);
+      return {};
+    };
+    if (!process.awaiting_exec()) {
+      PROBED_RETURN_IF_ERROR(tracer_->WithOneStopped(process, kStopDeadline, look));
+    }
+  }
+  on_new_(*state);
+  Announce(*state, event::TargetChange::kAttached, 0, state->executable);
+  return state;
+}
+
+Result<DetachReport> Controller::Detach(ProcessState& state) {
+  event::TargetNotice notice{.target = state.id,
+                             .root = state.group->root,
+                             .change = event::TargetChange::kDetached,
+                             .exit_status = 0,
+                             .detail = ""};
+  auto leaving = [&] { on_gone_(state, event::TargetChange::kDetached); };
+  PROBED_TRY(DetachReport report, DetachClean(*tracer_, hits_, state, leaving));
+  hub_.Publish(std::move(notice));
+  return report;
+}
+
+void Controller::RunHooks(tracee::Stopped& stopped, ProcessState& state, RemoteAddr address) {
+  Site* site = state.sites.Find(address);
+  if (site == nullptr) return;
+  if (site->HasHook(Hook::kUnwind)) hits_.returns().Lift(stopped, state);
+  if (site->HasHook(Hook::kCatch)) hits_.returns().Relay(stopped, state);
+  if (site->HasHook(Hook::kModuleList)) watcher_.Refresh(stopped, state);
+  site = state.sites.Find(address);
+  if (site != nullptr && site->HasHook(Hook::kProgramEntry)) {
+    watcher_.OnProgramEntry(stopped, state, address);
+  }
+}
+
+Resumption Controller::OnTrap(tracee::Stopped& stopped, const siginfo_t& info) {
+  ProcessState* state = ProcessState::Of(stopped.process());
+  if (state == nullptr) return {.signal = SIGTRAP};
+  return hits_.OnTrap(stopped, *state, info);
+}
+
+Resumption Controller::OnSignal(tracee::Stopped& stopped, const siginfo_t& info) {
+  ProcessState* state = ProcessState::Of(stopped.process());
+  if (state != nullptr) hits_.LeaveOurCode(stopped, *state, IsFault(info));
+  return {.how = HowToGoOn(state), .signal = info.si_signo};
+}
+
+void Controller::OnThreadStart(tracee::Stopped& stopped) {
+  ProcessState* state = ProcessState::Of(stopped.process());
+  if (state != nullptr) hits_.LeaveOurCode(stopped, *state, /*fault=*/false);
+}
+
+void Controller::OnThreadExit(tracee::Process&, pid_t) {}
+
+tracee::ChildChoice Controller::OnFork(tracee::Process& parent, tracee::Process& child,
+                                       tracee::Stopped& child_stopped) {
+  ProcessState* state = ProcessState::Of(parent);
+  if (state == nullptr) return tracee::ChildChoice::kRelease;
+  ProcessState& copy = MakeState(child, state->group);
+  InheritState(*state, copy, child_stopped.thread());
+  hits_.LeaveOurCode(child_stopped, copy, /*fault=*/false);
+  if (state->group->follow_children) {
+    on_new_(copy);
+    Announce(copy, event::TargetChange::kForked, 0, fmt::format("from {}", parent.pid()));
+    return tracee::ChildChoice::kFollow;
+  }
+  (void)CleanFork(child_stopped, hits_, copy);
+  return tracee::ChildChoice::kRelease;
+}
+
+bool Controller::OnVfork(tracee::Process& parent, pid_t) {
+  ProcessState* state = ProcessState::Of(parent);
+  return state != nullptr && state->group->follow_children;
+}
+
+void Controller::StartImage(tracee::Stopped& stopped, ProcessState& state) {
+  state.ForgetMemory();
+  stopped.process().arena().Forget();
+  state.executable = ExecutableOf(state.id.pid);
+  watcher_.OnExec(stopped, state);
+}
+
+Resumption Controller::OnExec(tracee::Stopped& stopped) {
+  ProcessState* state = ProcessState::Of(stopped.process());
+  bool known = state != nullptr;
+  // A launched program execs before anybody could adopt it.
+  if (!known) state = &MakeState(stopped.process(), MakeGroup(stopped.process()));
+  StartImage(stopped, *state);
+  if (known) Announce(*state, event::TargetChange::kExecuted, 0, state->executable);
+  return {.how = HowToGoOn(state)};
+}
+
+tracee::ChildChoice Controller::OnChildExec(tracee::Process& parent, tracee::Process& child,
+                                            tracee::Stopped& child_stopped) {
+  ProcessState* state = ProcessState::Of(parent);
+  if (state == nullptr || !state->group->follow_children) return tracee::ChildChoice::kRelease;
+  ProcessState& made = MakeState(child, state->group);
+  StartImage(child_stopped, made);
+  on_new_(made);
+  Announce(made, event::TargetChange::kForked, 0, fmt::format("from {}", parent.pid()));
+  Announce(made, event::TargetChange::kExecuted, 0, made.executable);
+  return tracee::ChildChoice::kFollow;
+}
+
+Resumption Controller::OnSyscall(tracee::Stopped& stopped, bool is_exit) {
+  ProcessState* state = ProcessState::Of(stopped.process());
+  if (state != nullptr && state->loading && is_exit) watcher_.OnSyscallExit(stopped, *state);
+  return {.how = HowToGoOn(state)};
+}
+
+void Controller::OnExit(tracee::Process& process, int wait_status) {
+  ProcessState* state = ProcessState::Of(process);
+  if (state == nullptr) return;
+  on_gone_(*state, event::TargetChange::kExited);
+  Announce(*state, event::TargetChange::kExited, wait_status, "");
+}
+
+}  // namespace probed::probe

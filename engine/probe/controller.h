@@ -1,0 +1,65 @@
+#pragma once
+// The tracer's observer: hands each stop to who knows about it, and keeps which processes belong to
+// which root target. Tracer thread only.
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "engine/event/hub.h"
+#include "engine/probe/file_cache.h"
+#include "engine/probe/hit_handler.h"
+#include "engine/probe/installer.h"
+#include "engine/probe/module_watcher.h"
+#include "engine/probe/process_state.h"
+#include "engine/tracee/tracer.h"
+
+namespace probed::probe {
+
+class Controller final : public tracee::Observer {
+ public:
+  // Told when a process leaves, before its state dies.
+  using OnGone = std::function<void(const ProcessState&, event::TargetChange)>;
+
+  // Told of every process that becomes a target.
+  using OnNew = std::function<void(ProcessState&)>;
+
+  Controller(event::Hub& hub, FileCache& files, OnGone on_gone, OnNew on_new);
+  void set_tracer(tracee::Tracer* tracer);
+
+  // Makes a freshly attached or launched process a root target.
+  Result<ProcessState*> Adopt(tracee::Process& process);
+  Result<DetachReport> Detach(ProcessState& state);
+  Installer& installer() { return installer_; }
+
+  tracee::Resumption OnTrap(tracee::Stopped& stopped, const siginfo_t& info) override;
+  tracee::Resumption OnSignal(tracee::Stopped& stopped, const siginfo_t& info) override;
+  void OnThreadStart(tracee::Stopped& stopped) override;
+  void OnThreadExit(tracee::Process& process, pid_t tid) override;
+  tracee::ChildChoice OnFork(tracee::Process& parent, tracee::Process& child,
+                             tracee::Stopped& child_stopped) override;
+  bool OnVfork(tracee::Process& parent, pid_t child) override;
+  tracee::Resumption OnExec(tracee::Stopped& stopped) override;
+  tracee::ChildChoice OnChildExec(tracee::Process& parent, tracee::Process& child,
+                                  tracee::Stopped& child_stopped) override;
+  tracee::Resumption OnSyscall(tracee::Stopped& stopped, bool is_exit) override;
+  void OnExit(tracee::Process& process, int wait_status) override;
+
+ private:
+  static std::shared_ptr<ProbeGroup> MakeGroup(const tracee::Process& process);
+  ProcessState& MakeState(tracee::Process& process, std::shared_ptr<ProbeGroup> group);
+  void StartImage(tracee::Stopped& stopped, ProcessState& state);
+  void RunHooks(tracee::Stopped& stopped, ProcessState& state, RemoteAddr site);
+  void Announce(const ProcessState& state, event::TargetChange change, int exit_status,
+                std::string detail);
+
+  event::Hub& hub_;
+  ModuleWatcher watcher_;
+  HitHandler hits_;
+  Installer installer_;
+  OnGone on_gone_;
+  OnNew on_new_;
+  tracee::Tracer* tracer_ = nullptr;
+};
+
+}  // namespace probed::probe

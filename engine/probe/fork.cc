@@ -1,0 +1,51 @@
+#include "engine/probe/fork.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+namespace probed::probe {
+namespace {
+
+PendingReturn InheritFrame(const PendingReturn& frame) {
+  PendingReturn copy;
+  copy.slot = frame.slot;
+  copy.real_return = frame.real_return;
+  copy.function = frame.function;
+  copy.chained = frame.chained;
+  copy.lifted = frame.lifted;
+  copy.arguments = frame.arguments;
+  for (const auto& outstanding : frame.probes)
+    copy.probes.push_back(outstanding.Inherit());
+  return copy;
+}
+
+}  // namespace
+
+void InheritState(const ProcessState& parent, ProcessState& child, tracee::Thread& thread) {
+  for (const Site* site : parent.sites.Sorted()) {
+    auto copy = std::make_unique<Site>(*site);
+    if (copy->armed()) copy->InheritPatch();
+    child.sites.Insert(std::move(copy));
+  }
+  child.trampoline = parent.trampoline;
+  child.loading = parent.loading;
+  child.unwinders_seen = parent.unwinders_seen;
+  // Frames are found by stack slot, so those of the parent's other threads, whose stacks were
+  // copied too, do no harm, and nobody has to know which thread forked.
+  ReturnStack& returns = ThreadState::Of(thread).returns;
+  for (const auto& [tid, other] : parent.process.threads()) {
+    for (const auto& frame : ThreadState::Of(*other).returns.frames()) {
+      returns.Push(InheritFrame(frame));
+    }
+  }
+}
+
+std::string ExecutableOf(pid_t pid) {
+  std::error_code error;
+  auto path = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), error);
+  return error ? "" : path.string();
+}
+
+}  // namespace probed::probe

@@ -1,0 +1,134 @@
+#include "engine/probe/hit_handler.h"
+
+#include "base/clock.h"
+
+namespace probed::probe {
+namespace {
+
+using tracee::Resumption;
+using How = tracee::Resumption::How;
+
+// Until the program's entry point every system call is watched for new mappings (module_watcher.h).
+Resumption GoOn(const ProcessState& state) {
+  return {.how = state.loading ? How::kSyscall : How::kContinue};
+}
+
+// The same execution of the instruction, begun again after a signal handler.
+bool IsRepeated(ThreadState& thread, const Site& site, uint64_t sp) {
+  if (!thread.interrupted) return false;
+  bool repeated = thread.interrupted->site == site.address() && thread.interrupted->sp == sp;
+  if (repeated) thread.interrupted.reset();
+  return repeated;
+}
+
+}  // namespace
+
+Resumption HitHandler::OnTrap(tracee::Stopped& stopped, ProcessState& state,
+                              const siginfo_t& info) {
+  ThreadState& thread = ThreadState::Of(stopped.thread());
+  if (info.si_code != SI_KERNEL) {  // int3 alone has SI_KERNEL (arch/x86 do_int3)
+    if (thread.stepping) return OnStepped(stopped, state);
+    return {.how = GoOn(state).how, .signal = SIGTRAP};
+  }
+  thread.stepping.reset();
+  RemoteAddr address{stopped.regs().rip - 1};
+  if (Site* site = state.sites.Find(address); site != nullptr && site->armed()) {
+    return OnHit(stopped, state, *site);
+  }
+  if (address == state.trampoline && state.trampoline.value != 0) {
+    if (returns_.OnReturn(stopped, state)) return GoOn(state);
+    return {.how = GoOn(state).how, .signal = SIGTRAP};
+  }
+  return OnForeignTrap(stopped, state);
+}
+
+void HitHandler::Evaluate(tracee::Stopped& stopped, ProcessState& state, Site& site) {
+  uint64_t address = site.address().value;
+  StoppedContext context(stopped, stopped.regs(), address);
+  HitPlace place{.ip = address, .function = address, .time = ReadClocks()};
+  site.CountHit();
+  std::vector<std::shared_ptr<Probe>> returning;
+  for (const auto& probe : site.probes()) {
+    if (!probe->enabled) continue;
+    ++probe->counters.hits;
+    if (probe->is_return()) {
+      returning.push_back(probe);
+      continue;
+    }
+    context.Aim(address - probe->definition.offset, {});
+    recorder_.Record(*probe, place, state, stopped.tid(), context);
+  }
+  if (!returning.empty()) returns_.Hijack(stopped, state, address, returning, context);
+}
+
+Resumption HitHandler::OnHit(tracee::Stopped& stopped, ProcessState& state, Site& site) {
+  ThreadState& thread = ThreadState::Of(stopped.thread());
+  RemoteAddr address = site.address();
+  stopped.mutable_regs().rip = address.value;
+  if (!IsRepeated(thread, site, stopped.regs().rsp)) {
+    Evaluate(stopped, state, site);
+    if (site.has_hooks()) run_hooks_(stopped, state, address);
+  }
+  Site* still = state.sites.Find(address);
+  if (still == nullptr || !still->armed()) return GoOn(state);
+  if (!still->has_copy()) {
+    // Planning let it stand without a copy because it can be emulated; what is declined faults in
+    // the program, and that needs the instruction itself: leave the site.
+    StoppedMemoryBus memory(stopped);
+    auto emulated = arch::Emulate(still->instruction(), stopped.mutable_regs(), memory);
+    if (emulated != arch::EmulationResult::kDone) (void)still->Disarm(stopped);
+    return GoOn(state);
+  }
+  stopped.mutable_regs().rip = still->copy_address().value;
+  if (still->copy().boosted) return GoOn(state);
+  thread.stepping = address;
+  return {.how = How::kStep};
+}
+
+Resumption HitHandler::OnStepped(tracee::Stopped& stopped, ProcessState& state) {
+  ThreadState& thread = ThreadState::Of(stopped.thread());
+  Site* site = state.sites.Find(*std::exchange(thread.stepping, std::nullopt));
+  if (site == nullptr || !site->has_copy()) return GoOn(state);
+  StoppedMemoryBus memory(stopped);
+  auto result = arch::FixUpAfterStep(site->copy(), site->instruction(), site->address().value,
+                                     site->copy_address().value, stopped.mutable_regs(), memory);
+  if (result != arch::StepResult::kNotFinished) return GoOn(state);
+  stopped.mutable_regs().rip = site->copy_address().value;
+  thread.stepping = site->address();
+  return {.how = How::kStep};
+}
+
+// A site that was disarmed while this trap was on its way has its own byte back: run that. An int3
+// of the program is still there: the program's business.
+Resumption HitHandler::OnForeignTrap(tracee::Stopped& stopped, ProcessState& state) {
+  RemoteAddr address{stopped.regs().rip - 1};
+  std::byte present{kBreakpointByte};
+  bool was_ours = state.sites.Find(address) != nullptr;
+  if (was_ours && stopped.ReadMemory(address, {&present, 1}).ok() &&
+      std::to_integer<uint8_t>(present) != kBreakpointByte) {
+    stopped.mutable_regs().rip = address.value;
+    return GoOn(state);
+  }
+  return {.how = GoOn(state).how, .signal = SIGTRAP};
+}
+
+void HitHandler::LeaveOurCode(tracee::Stopped& stopped, ProcessState& state, bool fault) {
+  ThreadState& thread = ThreadState::Of(stopped.thread());
+  thread.stepping.reset();
+  RemoteAddr ip{stopped.regs().rip};
+  if (ip == state.trampoline && ip.value != 0) {
+    (void)returns_.OnReturn(stopped, state);
+    return;
+  }
+  Site* site = state.sites.FindByCopy(ip);
+  if (site == nullptr) return;
+  arch::LeaveCopy(site->copy(), site->instruction(), site->address().value,
+                  site->copy_address().value, stopped.mutable_regs());
+  bool not_executed = stopped.regs().rip == site->address().value;
+  // As under the kernel's uprobes, a faulting instruction hits again when it is restarted.
+  if (not_executed && !fault && site->armed()) {
+    thread.interrupted = Interrupted{.site = site->address(), .sp = stopped.regs().rsp};
+  }
+}
+
+}  // namespace probed::probe

@@ -1,0 +1,44 @@
+#pragma once
+// A trap of ours: which probes it means, and how the thread goes on. Tracer thread only.
+
+#include <csignal>
+#include <functional>
+
+#include "engine/probe/process_state.h"
+#include "engine/probe/recorder.h"
+#include "engine/probe/return_handler.h"
+#include "engine/tracee/stopped.h"
+#include "engine/tracee/tracer.h"
+
+namespace probed::probe {
+
+class HitHandler {
+ public:
+  // Called for the engine's own breakpoints; may install and remove sites, the one it is called for
+  // included.
+  using HookRunner = std::function<void(tracee::Stopped&, ProcessState&, RemoteAddr site)>;
+
+  HitHandler(event::Hub& hub, HookRunner run_hooks)
+      : recorder_(hub), returns_(recorder_), run_hooks_(std::move(run_hooks)) {}
+
+  // Any SIGTRAP stop. A trap that is not ours is handed to the program.
+  tracee::Resumption OnTrap(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
+
+  // Whatever takes a thread out of our code: a signal, a clone, a detach. Its registers become
+  // those that it would have without probes. `fault`: the instruction itself raised the signal.
+  void LeaveOurCode(tracee::Stopped& stopped, ProcessState& state, bool fault);
+
+  ReturnHandler& returns() { return returns_; }
+
+ private:
+  tracee::Resumption OnHit(tracee::Stopped& stopped, ProcessState& state, Site& site);
+  tracee::Resumption OnStepped(tracee::Stopped& stopped, ProcessState& state);
+  tracee::Resumption OnForeignTrap(tracee::Stopped& stopped, ProcessState& state);
+  void Evaluate(tracee::Stopped& stopped, ProcessState& state, Site& site);
+
+  Recorder recorder_;
+  ReturnHandler returns_;
+  HookRunner run_hooks_;
+};
+
+}  // namespace probed::probe

@@ -1,0 +1,118 @@
+#include "engine/probe/installer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <unordered_set>
+#include <utility>
+
+#include "engine/probe/transaction.h"
+
+namespace probed::probe {
+namespace {
+
+constexpr std::chrono::milliseconds kStopDeadline{5000};
+
+// The process went away while we worked: nothing is left to install or to undo.
+bool IsGone(const Error& error) {
+  return error.reason == "PROCESS_GONE" || error.reason == "PROCESS_NOT_FOUND";
+}
+
+}  // namespace
+
+std::vector<PlannedSite> Installer::PlanAll(ProcessState& state,
+                                            const std::vector<std::shared_ptr<Probe>>& probes,
+                                            std::vector<ProbeError>& errors) {
+  std::vector<PlannedSite> plans;
+  auto space = AddressSpace::Read(state.id.pid);
+  if (!space.ok()) return plans;  // exiting
+  for (const auto& probe : probes) {
+    Status planned = planner_.Plan(state, *space, probe, plans);
+    if (!planned.ok()) errors.push_back({.probe = probe, .error = std::move(planned).error()});
+  }
+  return plans;
+}
+
+Status Installer::InstallIn(ProcessState& state, const std::vector<PlannedSite>& plans) {
+  auto install = [&](tracee::Stopped& stopped) -> Status {
+    Transaction transaction(stopped, state);
+    PROBED_RETURN_IF_ERROR(transaction.Install(plans));
+    transaction.Commit();
+    watcher_.HookUnwinders(stopped, state);
+    return {};
+  };
+  Status installed = tracer_->WithOneStopped(state.process, kStopDeadline, install);
+  if (!installed.ok() && IsGone(installed.error())) return {};
+  return installed;
+}
+
+std::vector<ProbeError> Installer::Create(ProbeGroup& group,
+                                          const std::vector<std::shared_ptr<Probe>>& probes) {
+  std::vector<ProbeError> errors;
+  group.probes.insert(group.probes.end(), probes.begin(), probes.end());
+  for (ProcessState* state : std::vector(group.processes)) {
+    auto plans = PlanAll(*state, probes, errors);
+    if (!errors.empty()) break;
+    if (plans.empty()) continue;
+    Status installed = InstallIn(*state, plans);
+    if (installed.ok()) continue;
+    errors.push_back({.probe = plans.front().probe, .error = std::move(installed).error()});
+    break;
+  }
+  if (!errors.empty()) (void)Remove(group, probes);
+  return errors;
+}
+
+Status Installer::SyncAll(ProbeGroup& group) {
+  Status first_failure;
+  for (ProcessState* state : std::vector(group.processes)) {
+    std::vector<Site*> changed;
+    for (Site* site : state->sites.Sorted()) {
+      if (site->wanted() != site->armed()) changed.push_back(site);
+    }
+    if (changed.empty()) continue;
+    auto sync = [&](tracee::Stopped& stopped) -> Status {
+      Status result;
+      for (Site* site : changed) {
+        Status synced = SyncSite(stopped, *site);
+        if (!synced.ok() && result.ok()) result = std::move(synced);
+      }
+      return result;
+    };
+    Status synced = tracer_->WithOneStopped(state->process, kStopDeadline, sync);
+    if (!synced.ok() && !IsGone(synced.error()) && first_failure.ok()) first_failure = synced;
+  }
+  return first_failure;
+}
+
+Status Installer::Remove(ProbeGroup& group, std::span<const std::shared_ptr<Probe>> probes) {
+  std::unordered_set<const Probe*> removed;
+  for (const auto& probe : probes) {
+    probe->enabled = false;
+    removed.insert(probe.get());
+  }
+  for (ProcessState* state : group.processes) {
+    for (Site* site : state->sites.Sorted()) {
+      for (const auto& probe : std::vector(site->probes())) {
+        if (removed.contains(probe.get())) site->RemoveProbe(*probe);
+      }
+    }
+  }
+  std::erase_if(group.probes, [&](const auto& probe) { return removed.contains(probe.get()); });
+  return SyncAll(group);
+}
+
+Status Installer::SetEnabled(ProbeGroup& group, std::span<const std::shared_ptr<Probe>> probes,
+                             bool enabled) {
+  std::vector<std::shared_ptr<Probe>> changed;
+  for (const auto& probe : probes) {
+    if (std::exchange(probe->enabled, enabled) != enabled) changed.push_back(probe);
+  }
+  Status synced = SyncAll(group);
+  if (synced.ok()) return {};
+  for (const auto& probe : changed)
+    probe->enabled = !enabled;
+  (void)SyncAll(group);
+  return synced;
+}
+
+}  // namespace probed::probe

@@ -1,0 +1,47 @@
+#pragma once
+// Creates, removes, enables and disables probes in every process of a group, all or none.
+// Tracer thread only, outside observer callbacks.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/probe/module_watcher.h"
+#include "engine/probe/planner.h"
+#include "engine/probe/process_state.h"
+#include "engine/tracee/tracer.h"
+
+namespace probed::probe {
+
+struct ProbeError {
+  std::shared_ptr<Probe> probe;
+  Error error;
+};
+
+class Installer {
+ public:
+  Installer(FileCache& files, ModuleWatcher& watcher) : planner_(files), watcher_(watcher) {}
+  void set_tracer(tracee::Tracer* tracer) { tracer_ = tracer; }
+
+  // Not empty: nothing was changed. A probe whose file is not mapped is left pending.
+  std::vector<ProbeError> Create(ProbeGroup& group,
+                                 const std::vector<std::shared_ptr<Probe>>& probes);
+  Status Remove(ProbeGroup& group, std::span<const std::shared_ptr<Probe>> probes);
+  Status SetEnabled(ProbeGroup& group, std::span<const std::shared_ptr<Probe>> probes,
+                    bool enabled);
+
+ private:
+  std::vector<PlannedSite> PlanAll(ProcessState& state,
+                                   const std::vector<std::shared_ptr<Probe>>& probes,
+                                   std::vector<ProbeError>& errors);
+  Status InstallIn(ProcessState& state, const std::vector<PlannedSite>& plans);
+  // Stops one thread of each process and brings its sites in step with who wants them.
+  Status SyncAll(ProbeGroup& group);
+
+  Planner planner_;
+  ModuleWatcher& watcher_;
+  tracee::Tracer* tracer_ = nullptr;
+};
+
+}  // namespace probed::probe

@@ -1,0 +1,88 @@
+#include "engine/probe/judge.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "engine/probe/site.h"
+
+namespace probed::probe {
+namespace {
+
+constexpr size_t kLongestInstruction = 15;
+
+Error Refusal(std::string reason, std::string message, std::string hint) {
+  return Error{.code = ErrorCode::kInvalidArgument,
+               .reason = std::move(reason),
+               .message = std::move(message),
+               .hint = std::move(hint),
+               .metadata = {}};
+}
+
+std::string PastEndHint(const elf::File& file, uint64_t offset) {
+  auto meant = file.ToOffset(LinkAddr{offset});
+  if (!meant) return "";
+  return fmt::format("the number is a file offset; if you meant the address {:#x}, write {:#x}",
+                     offset, meant->value);
+}
+
+}  // namespace
+
+Result<arch::Instruction> DecodeForProbe(std::span<const uint8_t> code, uint64_t address) {
+  if (!code.empty() && code[0] == kBreakpointByte) {
+    return Refusal("TRAP_INSTRUCTION", "there is a trap instruction (int3) of the program itself",
+                   "probe the instruction before or after it");
+  }
+  PROBED_TRY(auto instruction, arch::Decode(code, address));
+  if (instruction.execution == arch::Execution::kRefused) {
+    return Refusal(
+        "INSTRUCTION_REFUSED",
+        fmt::format("no probe can stand on '{}': {}", instruction.text, instruction.refusal),
+        "probe a neighbouring instruction");
+  }
+  return instruction;
+}
+
+Status JudgePlace(const elf::File& file, const lang::Definition& definition, bool force,
+                  Boundaries& boundaries) {
+  FileOffset offset{definition.offset};
+  auto code = file.Bytes(offset, kLongestInstruction);
+  if (code.empty()) {
+    return Refusal("OFFSET_PAST_EOF",
+                   fmt::format("{:#x} is past the end of {}", offset.value, definition.path),
+                   PastEndHint(file, offset.value));
+  }
+  auto address = file.ToLinkAddr(offset);
+  if (!address || !file.IsExecutable(offset)) {
+    return Refusal(
+        "NOT_EXECUTABLE",
+        fmt::format("{:#x} of {} is not in an executable segment", offset.value, definition.path),
+        PastEndHint(file, offset.value));
+  }
+  if (definition.kind == lang::ProbeKind::kReturn && file.is_go()) {
+    return Refusal("GO_RETURN_PROBE",
+                   definition.path +
+                       " is a Go program: its runtime moves stacks and would find a "
+                       "foreign return address",
+                   "put entry probes on the function's ret instructions");
+  }
+  if (!force && boundaries.At(file, *address) == Boundary::kInside) {
+    return Refusal(
+        "NOT_INSTRUCTION_BOUNDARY",
+        fmt::format("{:#x} of {} is inside an instruction", offset.value, definition.path),
+        "use an offset that a disassembler shows, or force it");
+  }
+  auto instruction = DecodeForProbe(code, address->value);
+  if (!instruction.ok()) return std::move(instruction).error();
+  return {};
+}
+
+std::string DescribePlace(const elf::File& file, FileOffset offset) {
+  auto address = file.ToLinkAddr(offset);
+  if (!address) return "";
+  auto function = file.FunctionAt(*address);
+  if (!function || function->symbol.empty()) return "";
+  return fmt::format("{}+{:#x}", function->symbol, *address - function->start);
+}
+
+}  // namespace probed::probe

@@ -1,0 +1,25 @@
+#pragma once
+// Whether a probe can stand at a place of a file, judged from the file alone. Any thread.
+
+#include <string>
+
+#include "base/result.h"
+#include "elf/file.h"
+#include "engine/arch/x86_64/instruction.h"
+#include "engine/lang/definition.h"
+#include "engine/probe/boundaries.h"
+
+namespace probed::probe {
+
+// OFFSET_PAST_EOF, NOT_EXECUTABLE, NOT_INSTRUCTION_BOUNDARY (unless `force`), TRAP_INSTRUCTION,
+// INSTRUCTION_REFUSED, INSTRUCTION_UNDECODABLE, GO_RETURN_PROBE.
+Status JudgePlace(const elf::File& file, const lang::Definition& definition, bool force,
+                  Boundaries& boundaries);
+
+// The instruction in `code`, or why no probe may stand on it.
+Result<arch::Instruction> DecodeForProbe(std::span<const uint8_t> code, uint64_t address);
+
+// "symbol+0xoff" of a place in a file; empty when no function is known there.
+std::string DescribePlace(const elf::File& file, FileOffset offset);
+
+}  // namespace probed::probe

@@ -1,0 +1,30 @@
+#pragma once
+// How a site works, and what is counted about a probe: the words shared with the facade.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace probed::probe {
+
+enum class Mechanism : uint8_t { kNone, kUnoptimized, kBoosted, kOptimized, kKernel };
+std::string_view MechanismName(Mechanism mechanism);  // "unoptimized", "boosted", ...
+
+enum class ProbeState : uint8_t { kPending, kArmed, kDisabled, kGone };
+
+struct ProbeCounters {
+  uint64_t hits = 0;      // entries into the probe, as uprobe_profile counts
+  uint64_t recorded = 0;  // records handed to subscribers' queues
+  uint64_t filtered = 0;
+  uint64_t missed = 0;  // return probes: over maxactive, or the frame was unwound
+  uint64_t lost = 0;    // recorded but dropped before some subscriber read it
+};
+
+struct DetachReport {
+  uint32_t sites_restored = 0;
+  uint32_t bytes_verified = 0;
+  uint32_t returns_restored = 0;  // hijacked return addresses put back
+  std::string warning;            // empty when every byte was verified
+};
+
+}  // namespace probed::probe

@@ -1,0 +1,173 @@
+#include "engine/probe/module_watcher.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "engine/probe/transaction.h"
+
+namespace probed::probe {
+namespace {
+
+// Whether a system call that has just returned may have changed what is mapped executable.
+bool ChangesCode(const user_regs_struct& regs) {
+  switch (static_cast<long>(regs.orig_rax)) {
+    case SYS_mmap:
+    case SYS_mprotect:
+    case SYS_pkey_mprotect:
+      return (regs.rdx & PROT_EXEC) != 0;
+    case SYS_munmap:
+    case SYS_mremap:
+      return true;
+    default:
+      return false;
+  }
+}
+
+struct UnwindFunction {
+  std::string_view name;
+  Hook hook;
+};
+// Level I of the C++ ABI for exceptions, and where a handler begins.
+constexpr std::array kUnwindFunctions = {
+    UnwindFunction{"_Unwind_RaiseException", Hook::kUnwind},
+    UnwindFunction{"_Unwind_Resume", Hook::kUnwind},
+    UnwindFunction{"_Unwind_Resume_or_Rethrow", Hook::kUnwind},
+    UnwindFunction{"_Unwind_ForcedUnwind", Hook::kUnwind},
+    UnwindFunction{"_Unwind_Backtrace", Hook::kUnwind},
+    UnwindFunction{"__cxa_begin_catch", Hook::kCatch},
+};
+
+bool MayHoldUnwinder(const elf::Module& module, const ProcessState& state) {
+  for (std::string_view name : {"libgcc_s", "libstdc++", "libc++abi", "libunwind"}) {
+    if (module.path.find(name) != std::string::npos) return true;
+  }
+  return module.path == state.executable;
+}
+
+}  // namespace
+
+bool ModuleWatcher::InstallHook(tracee::Stopped& stopped, ProcessState& state, RemoteAddr address,
+                                Hook hook) {
+  Site* existing = state.sites.Find(address);
+  if (existing != nullptr && existing->HasHook(hook)) return true;
+  auto plan = planner_.PlanHook(state, address, hook);
+  if (!plan.ok()) return false;
+  Transaction transaction(stopped, state);
+  if (!transaction.Install({std::move(plan).value()}).ok()) return false;
+  transaction.Commit();
+  return true;
+}
+
+void ModuleWatcher::HookFunction(tracee::Stopped& stopped, ProcessState& state,
+                                 const AddressSpace& space, const elf::Module& module,
+                                 std::string_view name, Hook hook) {
+  auto file = files_.Open(space.Refer(module), fmt::format("/proc/{}/root", state.id.pid));
+  if (!file.ok()) return;
+  const auto& functions = (*file)->functions();
+  auto symbol = std::find_if(functions.begin(), functions.end(),
+                             [name](const auto& candidate) { return candidate.name == name; });
+  if (symbol == functions.end()) return;
+  auto offset = (*file)->ToOffset(symbol->address);
+  if (!offset) return;
+  for (RemoteAddr address : AddressSpace::Executable(module, *offset)) {
+    InstallHook(stopped, state, address, hook);
+  }
+}
+
+void ModuleWatcher::HookLinker(tracee::Stopped& stopped, ProcessState& state,
+                               const AddressSpace& space) {
+  uint64_t base = ReadAuxiliaryValue(state.id.pid, AT_BASE);
+  const elf::Mapping* linker = base != 0 ? space.map().At(RemoteAddr{base}) : nullptr;
+  if (linker == nullptr) return;
+  const elf::Module* module = space.map().FindFile(linker->device, linker->inode);
+  if (module == nullptr) return;
+  HookFunction(stopped, state, space, *module, "_dl_debug_state", Hook::kModuleList);
+}
+
+// A look at each module once: the symbol table of a large program takes a while.
+void ModuleWatcher::HookUnwinders(tracee::Stopped& stopped, ProcessState& state,
+                                  const AddressSpace& space) {
+  const auto& probes = state.group->probes;
+  bool hijacks = std::any_of(probes.begin(), probes.end(),
+                             [](const auto& probe) { return probe->is_return(); });
+  if (!hijacks) return;
+  for (const auto& module : space.map().modules()) {
+    if (!MayHoldUnwinder(module, state)) continue;
+    if (!state.unwinders_seen.emplace(module.device, module.inode).second) continue;
+    for (const auto& function : kUnwindFunctions) {
+      HookFunction(stopped, state, space, module, function.name, function.hook);
+    }
+  }
+}
+
+void ModuleWatcher::HookUnwinders(tracee::Stopped& stopped, ProcessState& state) {
+  auto space = AddressSpace::Read(state.id.pid);
+  if (space.ok()) HookUnwinders(stopped, state, *space);
+}
+
+void ModuleWatcher::ForgetUnmapped(ProcessState& state, const AddressSpace& space) {
+  for (Site* site : state.sites.Sorted()) {
+    const elf::Mapping* mapping = space.map().At(site->address());
+    bool same = mapping != nullptr && mapping->executable &&
+                (site->place().inode == 0 || mapping->inode == site->place().inode);
+    if (same) continue;
+    site->ForgetPatch();
+    state.sites.Erase(site->address());
+  }
+}
+
+void ModuleWatcher::ArmPending(tracee::Stopped& stopped, ProcessState& state,
+                               const AddressSpace& space) {
+  for (const auto& probe : state.group->probes) {
+    std::vector<PlannedSite> plans;
+    Status planned = planner_.Plan(state, space, probe, plans);
+    if (planned.ok() && plans.empty()) continue;
+    Transaction transaction(stopped, state);
+    if (planned.ok()) planned = transaction.Install(plans);
+    probe->obstacle = planned.ok() ? "" : planned.error().ToString();
+    if (planned.ok()) transaction.Commit();
+  }
+}
+
+void ModuleWatcher::Refresh(tracee::Stopped& stopped, ProcessState& state) {
+  auto space = AddressSpace::Read(state.id.pid);
+  if (!space.ok()) return;  // it is exiting
+  ForgetUnmapped(state, *space);
+  ArmPending(stopped, state, *space);
+  HookUnwinders(stopped, state, *space);
+}
+
+void ModuleWatcher::OnAttach(tracee::Stopped& stopped, ProcessState& state) {
+  auto space = AddressSpace::Read(state.id.pid);
+  if (space.ok()) HookLinker(stopped, state, *space);
+  Refresh(stopped, state);
+}
+
+void ModuleWatcher::OnExec(tracee::Stopped& stopped, ProcessState& state) {
+  uint64_t entry = ReadAuxiliaryValue(state.id.pid, AT_ENTRY);
+  bool has_linker = ReadAuxiliaryValue(state.id.pid, AT_BASE) != 0;
+  state.loading = has_linker && entry != 0 &&
+                  InstallHook(stopped, state, RemoteAddr{entry}, Hook::kProgramEntry);
+  OnAttach(stopped, state);
+}
+
+void ModuleWatcher::OnSyscallExit(tracee::Stopped& stopped, ProcessState& state) {
+  if (ChangesCode(stopped.regs())) Refresh(stopped, state);
+}
+
+void ModuleWatcher::OnProgramEntry(tracee::Stopped& stopped, ProcessState& state, RemoteAddr at) {
+  state.loading = false;
+  Refresh(stopped, state);
+  Site* site = state.sites.Find(at);
+  if (site == nullptr) return;
+  site->RemoveHook(Hook::kProgramEntry);
+  (void)SyncSite(stopped, *site);
+}
+
+}  // namespace probed::probe

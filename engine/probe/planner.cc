@@ -1,0 +1,86 @@
+#include "engine/probe/planner.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <span>
+#include <utility>
+
+#include "engine/probe/judge.h"
+
+namespace probed::probe {
+namespace {
+
+// The bytes at `address` as the program's own: breakpoints of ours are not shown.
+std::vector<uint8_t> ReadOwnCode(ProcessState& state, RemoteAddr address) {
+  std::array<std::byte, 15> memory{};
+  size_t count = state.process.memory().ReadSome(address, memory);
+  std::vector<uint8_t> code(count);
+  for (size_t i = 0; i < count; ++i) {
+    Site* site = state.sites.Find(address + i);
+    code[i] = site != nullptr && site->armed() ? site->instruction().bytes[0]
+                                               : std::to_integer<uint8_t>(memory[i]);
+  }
+  return code;
+}
+
+}  // namespace
+
+Result<PlannedSite> Planner::PlanAt(ProcessState& state, RemoteAddr address) {
+  auto code = ReadOwnCode(state, address);
+  if (code.empty()) {
+    return Error{.code = ErrorCode::kFailedPrecondition,
+                 .reason = "MEMORY_UNREADABLE",
+                 .message = fmt::format("the code at {:#x} cannot be read", address.value),
+                 .hint = "",
+                 .metadata = {}};
+  }
+  PROBED_TRY(auto instruction, DecodeForProbe(code, address.value));
+  PlannedSite plan;
+  plan.address = address;
+  plan.instruction = std::move(instruction);
+  return plan;
+}
+
+std::string Planner::Describe(const ProcessState& state, const AddressSpace& space,
+                              const elf::Module& module, FileOffset offset) {
+  auto file = files_.Open(space.Refer(module), fmt::format("/proc/{}/root", state.id.pid));
+  return file.ok() ? DescribePlace(**file, offset) : "";
+}
+
+Status Planner::Plan(ProcessState& state, const AddressSpace& space,
+                     const std::shared_ptr<Probe>& probe, std::vector<PlannedSite>& plans) {
+  const lang::Definition& definition = probe->definition;
+  const elf::Module* module = space.Find(definition);
+  if (module == nullptr) return {};
+  FileOffset offset{definition.offset};
+  std::vector<PlannedSite> found;
+  for (RemoteAddr address : AddressSpace::Executable(*module, offset)) {
+    Site* existing = state.sites.Find(address);
+    if (existing != nullptr && existing->Carries(*probe)) continue;
+    PROBED_TRY(auto plan, PlanAt(state, address));
+    plan.probe = probe;
+    plan.place = existing != nullptr && !existing->place().module.empty()
+                     ? existing->place()
+                     : SitePlace{.module = module->path,
+                                 .device = module->device,
+                                 .inode = module->inode,
+                                 .offset = offset,
+                                 .symbol = Describe(state, space, *module, offset)};
+    if (definition.ref_ctr_offset != 0) {
+      plan.reference_counter =
+          AddressSpace::Writable(*module, FileOffset{definition.ref_ctr_offset});
+    }
+    found.push_back(std::move(plan));
+  }
+  std::move(found.begin(), found.end(), std::back_inserter(plans));
+  return {};
+}
+
+Result<PlannedSite> Planner::PlanHook(ProcessState& state, RemoteAddr address, Hook hook) {
+  PROBED_TRY(auto plan, PlanAt(state, address));
+  plan.hook = hook;
+  return plan;
+}
+
+}  // namespace probed::probe

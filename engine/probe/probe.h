@@ -1,0 +1,48 @@
+#pragma once
+// One accepted definition, its options and its counters. Shared by every process of its root target
+// and by the returns that are still outstanding. Tracer thread only, but for what is const.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/event/event.h"
+#include "engine/lang/definition_set.h"
+#include "engine/lang/fetch_program.h"
+#include "engine/probe/mechanism.h"
+
+namespace probed::probe {
+
+struct ProbeOptions {
+  lang::FetchLimits limits;
+  uint32_t max_active = 0;  // outstanding returns at once, over all threads
+  bool force = false;       // the offset may be inside an instruction
+};
+
+struct ProbeGroup;
+
+struct Probe {
+  event::ProbeId id = 0;
+  lang::Dialect dialect = lang::Dialect::kExtended;
+  lang::DefinitionId definition_id = 0;
+  lang::Definition definition;
+  std::shared_ptr<const lang::EventSchema> schema;
+  ProbeOptions options;
+  std::weak_ptr<ProbeGroup> group;
+
+  bool enabled = true;
+  uint32_t sites = 0;        // armed sites that carry it, over all processes
+  bool was_armed = false;    // tells gone from pending
+  uint32_t outstanding = 0;  // returns waited for
+  std::string obstacle;      // why it could not be armed where its file is mapped
+  ProbeCounters counters;
+
+  bool is_return() const { return definition.kind == lang::ProbeKind::kReturn; }
+  ProbeState state() const {
+    if (!enabled) return ProbeState::kDisabled;
+    if (sites > 0) return ProbeState::kArmed;
+    return was_armed ? ProbeState::kGone : ProbeState::kPending;
+  }
+};
+
+}  // namespace probed::probe

@@ -1,0 +1,71 @@
+#pragma once
+// What the probe layer keeps about a traced process and each of its threads. Tracer thread only.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/address.h"
+#include "engine/event/event.h"
+#include "engine/probe/probe.h"
+#include "engine/probe/return_stack.h"
+#include "engine/probe/site_table.h"
+#include "engine/tracee/process.h"
+#include "engine/tracee/thread.h"
+
+namespace probed::probe {
+
+class ProcessState;
+
+// The probes of one root target, shared by the children that are followed.
+struct ProbeGroup {
+  event::TargetId root;
+  bool follow_children = false;
+  std::vector<std::shared_ptr<Probe>> probes;  // creation order
+  std::vector<ProcessState*> processes;
+};
+
+// Where a thread was when a signal took it out of a copy: the next hit there with the same stack is
+// the same execution and is not counted again.
+struct Interrupted {
+  RemoteAddr site;
+  uint64_t sp = 0;
+};
+
+class ThreadState final : public tracee::Extension {
+ public:
+  static ThreadState& Of(tracee::Thread& thread);
+
+  ReturnStack returns;
+  std::optional<RemoteAddr> stepping;  // the site whose copy is being single-stepped
+  std::optional<Interrupted> interrupted;
+};
+
+class ProcessState final : public tracee::Extension {
+ public:
+  ProcessState(tracee::Process& process, std::shared_ptr<ProbeGroup> probe_group);
+  ~ProcessState() override;
+  // Null for a process that is not ours yet.
+  static ProcessState* Of(tracee::Process& process);
+
+  tracee::Process& process;
+  const event::TargetId id;
+  const std::shared_ptr<ProbeGroup> group;
+  SiteTable sites;
+  // Where a hijacked function returns to: one int3 in the arena. 0 until the first return probe.
+  RemoteAddr trampoline;
+  // Between an exec and the program's first own instruction: system calls are watched for mappings.
+  bool loading = false;
+  std::string executable;
+  // Files that were searched for unwinders, by device and inode.
+  std::set<std::pair<uint64_t, uint64_t>> unwinders_seen;
+
+  // The memory is gone (exec): forget sites, trampoline and what threads waited for.
+  void ForgetMemory();
+};
+
+}  // namespace probed::probe

@@ -1,0 +1,136 @@
+#include "engine/probe/return_handler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "engine/lang/fetch_program.h"
+
+namespace probed::probe {
+namespace {
+
+bool ReadWord(tracee::Stopped& stopped, uint64_t address, uint64_t& word) {
+  return stopped.ReadMemory(RemoteAddr{address}, std::as_writable_bytes(std::span(&word, 1))).ok();
+}
+
+bool WriteWord(tracee::Stopped& stopped, uint64_t address, uint64_t word) {
+  return stopped.WriteMemory(RemoteAddr{address}, std::as_bytes(std::span(&word, 1))).ok();
+}
+
+bool Holds(tracee::Stopped& stopped, uint64_t slot, uint64_t value) {
+  uint64_t word = 0;
+  return ReadWord(stopped, slot, word) && word == value;
+}
+
+// Where the popped return address was: `ret` leaves sp just above it.
+uint64_t SlotOf(const user_regs_struct& regs) {
+  return regs.rsp - sizeof(uint64_t);
+}
+
+// Probes that may wait for one more return; the others have missed this one.
+std::vector<OutstandingReturn> Admit(std::span<const std::shared_ptr<Probe>> probes,
+                                     uint32_t& entry_arguments) {
+  std::vector<OutstandingReturn> admitted;
+  for (const auto& probe : probes) {
+    if (probe->outstanding >= probe->options.max_active) {
+      ++probe->counters.missed;
+      continue;
+    }
+    entry_arguments = std::max(entry_arguments, probe->definition.entry_arguments);
+    admitted.emplace_back(probe);
+  }
+  return admitted;
+}
+
+}  // namespace
+
+// Puts the trampoline into the slot, or joins the frame that has done so already (a tail call).
+bool ReturnHandler::Redirect(tracee::Stopped& stopped, ProcessState& state, uint64_t slot,
+                             PendingReturn& frame) {
+  ReturnStack& returns = ThreadState::Of(stopped.thread()).returns;
+  uint64_t trampoline = state.trampoline.value;
+  if (trampoline == 0 || !ReadWord(stopped, slot, frame.real_return)) return false;
+  if (frame.real_return == trampoline) {
+    const PendingReturn* below = returns.Find(slot);
+    if (below == nullptr) return false;
+    frame.real_return = below->real_return;
+    frame.chained = true;
+    return true;
+  }
+  returns.DropAt(slot);
+  returns.Reap(slot, [&](uint64_t other) { return Holds(stopped, other, trampoline); });
+  return WriteWord(stopped, slot, trampoline);
+}
+
+void ReturnHandler::Hijack(tracee::Stopped& stopped, ProcessState& state, uint64_t function,
+                           std::span<const std::shared_ptr<Probe>> probes,
+                           StoppedContext& context) {
+  PendingReturn frame;
+  frame.slot = stopped.regs().rsp;
+  frame.function = function;
+  uint32_t entry_arguments = 0;
+  frame.probes = Admit(probes, entry_arguments);
+  if (frame.probes.empty()) return;
+  // Not redirected: `frame` dies here and counts as missed.
+  if (!Redirect(stopped, state, frame.slot, frame)) return;
+  if (entry_arguments > 0) frame.arguments = lang::CaptureEntryArguments(context, entry_arguments);
+  ThreadState::Of(stopped.thread()).returns.Push(std::move(frame));
+}
+
+void ReturnHandler::RecordReturn(tracee::Stopped& stopped, ProcessState& state,
+                                 PendingReturn& frame, StoppedContext& context) {
+  HitPlace place{.ip = frame.real_return, .function = frame.function, .time = ReadClocks()};
+  for (auto& outstanding : frame.probes) {
+    if (!outstanding.probe().enabled) continue;  // disabled or deleted meanwhile: missed
+    std::shared_ptr<Probe> probe = outstanding.Finish();
+    context.Aim(frame.function - probe->definition.offset, frame.arguments);
+    recorder_.Record(*probe, place, state, stopped.tid(), context);
+  }
+}
+
+bool ReturnHandler::OnReturn(tracee::Stopped& stopped, ProcessState& state) {
+  ReturnStack& returns = ThreadState::Of(stopped.thread()).returns;
+  std::vector<PendingReturn> frames = returns.Take(SlotOf(stopped.regs()));
+  if (frames.empty()) return false;
+  uint64_t real_return = frames.front().real_return;
+  StoppedContext context(stopped, stopped.regs(), real_return);
+  for (auto& frame : frames)
+    RecordReturn(stopped, state, frame, context);
+  stopped.mutable_regs().rip = real_return;
+  return true;
+}
+
+void ReturnHandler::Lift(tracee::Stopped& stopped, ProcessState& state) {
+  for (auto& frame : ThreadState::Of(stopped.thread()).returns.frames()) {
+    if (!Holds(stopped, frame.slot, state.trampoline.value)) continue;
+    frame.lifted = WriteWord(stopped, frame.slot, frame.real_return);
+  }
+}
+
+void ReturnHandler::Relay(tracee::Stopped& stopped, ProcessState& state) {
+  auto& frames = ThreadState::Of(stopped.thread()).returns.frames();
+  uint64_t sp = stopped.regs().rsp;
+  std::erase_if(frames, [&](PendingReturn& frame) {
+    if (!frame.lifted && !frame.chained) return false;
+    if (frame.slot < sp) return true;
+    if (!frame.lifted) return false;
+    frame.lifted = false;
+    return !Holds(stopped, frame.slot, frame.real_return) ||
+           !WriteWord(stopped, frame.slot, state.trampoline.value);
+  });
+}
+
+uint32_t ReturnHandler::RestoreAll(tracee::Stopped& stopped, ProcessState& state) {
+  uint32_t restored = 0;
+  for (const auto& [tid, thread] : state.process.threads()) {
+    ReturnStack& returns = ThreadState::Of(*thread).returns;
+    for (const auto& frame : returns.frames()) {
+      if (!Holds(stopped, frame.slot, state.trampoline.value)) continue;
+      if (WriteWord(stopped, frame.slot, frame.real_return)) ++restored;
+    }
+    returns.Clear();
+  }
+  return restored;
+}
+
+}  // namespace probed::probe

@@ -1,0 +1,43 @@
+#pragma once
+// Return probes: hijacks return addresses at entry, records at the trampoline, and gives real
+// addresses back when somebody else is about to look. Tracer thread only.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/probe/process_state.h"
+#include "engine/probe/recorder.h"
+#include "engine/tracee/stopped.h"
+
+namespace probed::probe {
+
+class ReturnHandler {
+ public:
+  explicit ReturnHandler(Recorder& recorder) : recorder_(recorder) {}
+
+  // At a hit on `function`, whose return address is on top of the stack. What cannot be hijacked is
+  // counted as missed and the function runs untouched.
+  void Hijack(tracee::Stopped& stopped, ProcessState& state, uint64_t function,
+              std::span<const std::shared_ptr<Probe>> probes, StoppedContext& context);
+
+  // At the trampoline, the return address just popped: records what waited, innermost first, and
+  // puts the ip at the real return address. False: nobody of ours was called from here.
+  bool OnReturn(tracee::Stopped& stopped, ProcessState& state);
+
+  // Before an unwinder runs: every slot of the thread shows its real address until Relay().
+  void Lift(tracee::Stopped& stopped, ProcessState& state);
+  // After the unwinding: frames that are still on the stack are hijacked again, the rest is missed.
+  void Relay(tracee::Stopped& stopped, ProcessState& state);
+  // For good, in all threads; `stopped` is any thread of the process. Returns the slots put back.
+  uint32_t RestoreAll(tracee::Stopped& stopped, ProcessState& state);
+
+ private:
+  bool Redirect(tracee::Stopped& stopped, ProcessState& state, uint64_t slot, PendingReturn& frame);
+  void RecordReturn(tracee::Stopped& stopped, ProcessState& state, PendingReturn& frame,
+                    StoppedContext& context);
+
+  Recorder& recorder_;
+};
+
+}  // namespace probed::probe

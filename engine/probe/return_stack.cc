@@ -1,0 +1,65 @@
+#include "engine/probe/return_stack.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace probed::probe {
+namespace {
+
+constexpr int kMostReapedAtOnce = 64;
+// A dead frame deeper than this is harmless: Take() prefers the newest.
+constexpr size_t kMostDroppedAtOnce = 256;
+
+}  // namespace
+
+OutstandingReturn::~OutstandingReturn() {
+  if (!probe_) return;
+  --probe_->outstanding;
+  if (!inherited_) ++probe_->counters.missed;
+}
+
+OutstandingReturn OutstandingReturn::Inherit() const {
+  OutstandingReturn copy(probe_);
+  copy.inherited_ = true;
+  return copy;
+}
+
+std::shared_ptr<Probe> OutstandingReturn::Finish() {
+  --probe_->outstanding;
+  return std::move(probe_);
+}
+
+const PendingReturn* ReturnStack::Find(uint64_t slot) const {
+  auto found = std::find_if(frames_.rbegin(), frames_.rend(),
+                            [slot](const PendingReturn& frame) { return frame.slot == slot; });
+  return found == frames_.rend() ? nullptr : &*found;
+}
+
+std::vector<PendingReturn> ReturnStack::Take(uint64_t slot) {
+  std::vector<PendingReturn> taken;
+  for (size_t i = frames_.size(); i-- > 0;) {
+    if (frames_[i].slot != slot) continue;
+    taken.push_back(std::move(frames_[i]));
+    frames_.erase(frames_.begin() + static_cast<ptrdiff_t>(i));
+    if (!taken.back().chained) break;
+  }
+  return taken;
+}
+
+void ReturnStack::DropAt(uint64_t slot) {
+  size_t looked_at = std::min(frames_.size(), kMostDroppedAtOnce);
+  auto first = frames_.end() - static_cast<ptrdiff_t>(looked_at);
+  frames_.erase(std::remove_if(first, frames_.end(),
+                               [slot](const PendingReturn& frame) { return frame.slot == slot; }),
+                frames_.end());
+}
+
+void ReturnStack::Reap(uint64_t sp, const StillHijacked& still_hijacked) {
+  for (int i = 0; i < kMostReapedAtOnce && !frames_.empty(); ++i) {
+    const PendingReturn& innermost = frames_.back();
+    if (innermost.slot >= sp || innermost.lifted || still_hijacked(innermost.slot)) return;
+    frames_.pop_back();
+  }
+}
+
+}  // namespace probed::probe

@@ -1,0 +1,80 @@
+#pragma once
+// The hijacked return addresses of one thread. A frame is found by the address of the stack slot
+// that held its return address, never by its place in the list, so longjmp, exceptions, signal
+// stacks and coroutines cannot pair a return with the wrong call. Pure; tracer thread only.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/probe/probe.h"
+
+namespace probed::probe {
+
+// One probe's share of an outstanding return. Counts as outstanding while it lives; destroyed
+// without Finish() it counts as missed.
+class OutstandingReturn {
+ public:
+  explicit OutstandingReturn(std::shared_ptr<Probe> probe) : probe_(std::move(probe)) {
+    ++probe_->outstanding;
+  }
+  OutstandingReturn(OutstandingReturn&&) noexcept = default;
+  OutstandingReturn& operator=(OutstandingReturn&& other) noexcept {
+    std::swap(probe_, other.probe_);
+    std::swap(inherited_, other.inherited_);
+    return *this;
+  }
+  ~OutstandingReturn();
+
+  // For a fork child, which returns from calls that its parent made: nothing is missed if it does
+  // not, because the entry was counted once.
+  OutstandingReturn Inherit() const;
+  // The call has returned; the probe is the caller's to evaluate.
+  std::shared_ptr<Probe> Finish();
+  const Probe& probe() const { return *probe_; }
+
+ private:
+  std::shared_ptr<Probe> probe_;
+  bool inherited_ = false;
+};
+
+struct PendingReturn {
+  uint64_t slot = 0;  // address of the stack word that held `real_return`
+  uint64_t real_return = 0;
+  uint64_t function = 0;            // address of the return probe that was hit
+  bool chained = false;             // the slot was hijacked already: a tail call of the frame below
+  bool lifted = false;              // the real address is back in place for an unwinder
+  std::vector<uint64_t> arguments;  // $arg1... at entry
+  std::vector<OutstandingReturn> probes;  // newest first
+};
+
+class ReturnStack {
+ public:
+  // Tells whether a slot still holds the trampoline's address.
+  using StillHijacked = std::function<bool(uint64_t slot)>;
+
+  bool empty() const { return frames_.empty(); }
+  size_t size() const { return frames_.size(); }
+  const std::vector<PendingReturn>& frames() const { return frames_; }
+  std::vector<PendingReturn>& frames() { return frames_; }
+
+  void Push(PendingReturn frame) { frames_.push_back(std::move(frame)); }
+  // The innermost frame that uses `slot`, or null.
+  const PendingReturn* Find(uint64_t slot) const;
+  // Removes and returns the frames that return through `slot` now, innermost first: one, or a chain
+  // of tail calls. Empty when the slot is unknown.
+  std::vector<PendingReturn> Take(uint64_t slot);
+  // A fresh return address was found in `slot`: whatever waited there is dead.
+  void DropAt(uint64_t slot);
+  // Frames below `sp` whose slot was overwritten since can never return. Looks at the innermost few
+  // only, so that a deep stack costs nothing.
+  void Reap(uint64_t sp, const StillHijacked& still_hijacked);
+  void Clear() { frames_.clear(); }
+
+ private:
+  std::vector<PendingReturn> frames_;
+};
+
+}  // namespace probed::probe

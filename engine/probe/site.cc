@@ -1,0 +1,132 @@
+#include "engine/probe/site.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace probed::probe {
+namespace {
+
+Error SiteError(std::string reason, std::string message) {
+  return Error{.code = ErrorCode::kFailedPrecondition,
+               .reason = std::move(reason),
+               .message = std::move(message),
+               .hint = "",
+               .metadata = {}};
+}
+
+Result<uint8_t> ReadByte(tracee::Stopped& stopped, RemoteAddr address) {
+  std::byte value{};
+  PROBED_RETURN_IF_ERROR(stopped.ReadMemory(address, {&value, 1}));
+  return std::to_integer<uint8_t>(value);
+}
+
+Status WriteByte(tracee::Stopped& stopped, RemoteAddr address, uint8_t value) {
+  std::byte byte{value};
+  return stopped.WriteMemory(address, {&byte, 1});
+}
+
+}  // namespace
+
+Mechanism Site::mechanism() const {
+  return has_copy() && !copy_.boosted ? Mechanism::kUnoptimized : Mechanism::kBoosted;
+}
+
+std::string Site::reason() const {
+  if (mechanism() == Mechanism::kUnoptimized) {
+    return "the instruction must be single-stepped: " + instruction_.text;
+  }
+  if (copy_.boosted) return "the out-of-line copy ends in a jump back";
+  return "the instruction is emulated";
+}
+
+void Site::set_copy(RemoteAddr address, arch::OutOfLineCopy copy) {
+  copy_address_ = address;
+  copy_ = std::move(copy);
+}
+
+bool Site::Carries(const Probe& probe) const {
+  return std::any_of(probes_.begin(), probes_.end(),
+                     [&](const auto& entry) { return entry.get() == &probe; });
+}
+
+void Site::AddProbe(std::shared_ptr<Probe> probe) {
+  if (Carries(*probe)) return;
+  if (armed_) {
+    ++probe->sites;
+    probe->was_armed = true;
+  }
+  // Sites are built in any order (a library is mapped after the probes were defined); ids say age.
+  auto place = std::find_if(probes_.begin(), probes_.end(),
+                            [&](const auto& entry) { return entry->id < probe->id; });
+  probes_.insert(place, std::move(probe));
+}
+
+void Site::RemoveProbe(const Probe& probe) {
+  std::erase_if(probes_, [&](const auto& entry) {
+    if (entry.get() != &probe) return false;
+    if (armed_) --entry->sites;
+    return true;
+  });
+}
+
+bool Site::wanted() const {
+  return hooks_ != 0 || std::any_of(probes_.begin(), probes_.end(),
+                                    [](const auto& probe) { return probe->enabled; });
+}
+
+void Site::CountArmed(int change) {
+  armed_ = change > 0;
+  for (const auto& probe : probes_) {
+    probe->sites += static_cast<uint32_t>(change);
+    if (armed_) probe->was_armed = true;
+  }
+}
+
+// Never below zero, as in the kernel (uprobes.c, update_ref_ctr): the program may write there too.
+void Site::ChangeReferenceCounter(tracee::Stopped& stopped, int change) const {
+  if (reference_counter_.value == 0) return;
+  int16_t value = 0;
+  auto bytes = std::as_writable_bytes(std::span(&value, 1));
+  if (!stopped.ReadMemory(reference_counter_, bytes).ok() || value + change < 0) return;
+  value = static_cast<int16_t>(value + change);
+  (void)stopped.WriteMemory(reference_counter_, bytes);
+}
+
+Status Site::Arm(tracee::Stopped& stopped) {
+  if (armed_) return {};
+  PROBED_TRY(uint8_t present, ReadByte(stopped, address_));
+  if (present != instruction_.bytes[0]) {
+    return SiteError("SITE_CHANGED",
+                     fmt::format("the byte at {:#x} changed from {:#04x} to {:#04x}",
+                                 address_.value, instruction_.bytes[0], present));
+  }
+  PROBED_RETURN_IF_ERROR(WriteByte(stopped, address_, kBreakpointByte));
+  CountArmed(+1);
+  ChangeReferenceCounter(stopped, +1);
+  return {};
+}
+
+Status Site::Disarm(tracee::Stopped& stopped) {
+  if (!armed_) return {};
+  CountArmed(-1);
+  ChangeReferenceCounter(stopped, -1);
+  PROBED_TRY(uint8_t present, ReadByte(stopped, address_));
+  if (present != kBreakpointByte) {
+    return SiteError("SITE_OVERWRITTEN", fmt::format("the byte at {:#x} is {:#04x}, not ours",
+                                                     address_.value, present));
+  }
+  return WriteByte(stopped, address_, instruction_.bytes[0]);
+}
+
+Status Site::Verify(tracee::Stopped& stopped) const {
+  PROBED_TRY(uint8_t present, ReadByte(stopped, address_));
+  if (present == instruction_.bytes[0]) return {};
+  return SiteError("SITE_NOT_RESTORED",
+                   fmt::format("the byte at {:#x} is {:#04x} instead of {:#04x}", address_.value,
+                               present, instruction_.bytes[0]));
+}
+
+}  // namespace probed::probe

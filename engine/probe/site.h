@@ -1,0 +1,105 @@
+#pragma once
+// One address in one process with a breakpoint of ours: what stood there, how it is executed out of
+// line, and who wants to know. Tracer thread only.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+#include "base/result.h"
+#include "engine/arch/x86_64/instruction.h"
+#include "engine/arch/x86_64/relocate.h"
+#include "engine/probe/probe.h"
+#include "engine/tracee/stopped.h"
+
+namespace probed::probe {
+
+inline constexpr uint8_t kBreakpointByte = 0xcc;
+
+// Breakpoints that the engine needs for itself.
+enum class Hook : uint8_t {
+  kProgramEntry = 1,  // the program's first own instruction after an exec
+  kModuleList = 2,    // the dynamic linker has changed its list of modules
+  kUnwind = 4,        // something is about to walk the stack
+  kCatch = 8,         // an exception has reached its handler
+};
+
+// Where a site is, in the words of its file.
+struct SitePlace {
+  std::string module;
+  uint64_t device = 0, inode = 0;
+  FileOffset offset;
+  std::string symbol;  // symbol+0xoff, may be empty
+};
+
+class Site {
+ public:
+  Site(RemoteAddr address, SitePlace place, arch::Instruction instruction)
+      : address_(address), place_(std::move(place)), instruction_(std::move(instruction)) {}
+
+  RemoteAddr address() const { return address_; }
+  const SitePlace& place() const { return place_; }
+  const arch::Instruction& instruction() const { return instruction_; }
+  Mechanism mechanism() const;
+  std::string reason() const;
+
+  // The out-of-line copy; only what can be emulated may do without.
+  void set_copy(RemoteAddr address, arch::OutOfLineCopy copy);
+  bool has_copy() const { return copy_address_.value != 0; }
+  RemoteAddr copy_address() const { return copy_address_; }
+  const arch::OutOfLineCopy& copy() const { return copy_; }
+  // Where the copied instruction ends: a jump back (boosted) or a breakpoint of ours.
+  RemoteAddr copy_end() const { return copy_address_ + copy_.instruction_length; }
+  RemoteAddr next() const { return address_ + instruction_.length; }
+
+  // Newest first, the order in which they run.
+  const std::vector<std::shared_ptr<Probe>>& probes() const { return probes_; }
+  bool Carries(const Probe& probe) const;
+  void AddProbe(std::shared_ptr<Probe> probe);
+  void RemoveProbe(const Probe& probe);
+  void AddHook(Hook hook) { hooks_ |= static_cast<uint8_t>(hook); }
+  void RemoveHook(Hook hook) { hooks_ &= static_cast<uint8_t>(~static_cast<uint8_t>(hook)); }
+  bool HasHook(Hook hook) const { return (hooks_ & static_cast<uint8_t>(hook)) != 0; }
+  bool has_hooks() const { return hooks_ != 0; }
+  bool wanted() const;  // by an enabled probe or a hook
+
+  // The breakpoint. Writing one byte is atomic for the program's other threads (Intel SDM vol. 3,
+  // 9.1.3 asks for synchronisation only where longer runs of bytes change).
+  bool armed() const { return armed_; }
+  Status Arm(tracee::Stopped& stopped);
+  // SITE_OVERWRITTEN when the byte is not ours any more; it is left alone then.
+  Status Disarm(tracee::Stopped& stopped);
+  // Reads the original byte back. SITE_NOT_RESTORED.
+  Status Verify(tracee::Stopped& stopped) const;
+  // For a copy of the process's memory (fork), breakpoints included.
+  void InheritPatch() { CountArmed(+1); }
+  // The memory is gone (exec, munmap), and the breakpoint with it.
+  void ForgetPatch() {
+    if (armed_) CountArmed(-1);
+  }
+
+  // A USDT semaphore: 16 bits in the program's data, raised while the site is armed.
+  void set_reference_counter(RemoteAddr counter) { reference_counter_ = counter; }
+
+  void CountHit() { ++hits_; }
+  uint64_t hits() const { return hits_; }
+
+ private:
+  void CountArmed(int change);
+  void ChangeReferenceCounter(tracee::Stopped& stopped, int change) const;
+
+  RemoteAddr address_;
+  SitePlace place_;
+  arch::Instruction instruction_;
+  RemoteAddr copy_address_;
+  RemoteAddr reference_counter_;
+  arch::OutOfLineCopy copy_;
+  std::vector<std::shared_ptr<Probe>> probes_;
+  uint8_t hooks_ = 0;
+  bool armed_ = false;
+  uint64_t hits_ = 0;
+};
+
+}  // namespace probed::probe

@@ -1,0 +1,100 @@
+#include "engine/probe/transaction.h"
+
+#include <algorithm>
+#include <span>
+
+namespace probed::probe {
+
+Status SyncSite(tracee::Stopped& stopped, Site& site) {
+  return site.wanted() ? site.Arm(stopped) : site.Disarm(stopped);
+}
+
+// The rest of a slot is breakpoints, so that nothing can run off a copy's end.
+Status Transaction::PrepareCopy(Site& site) {
+  auto slot = state_.process.arena().Allocate(stopped_, site.address(), arch::kMaxCopySize);
+  if (!slot.ok()) return std::move(slot).error();
+  auto copy = arch::BuildCopy(site.instruction(), site.address().value, slot->value);
+  if (!copy.ok()) {
+    state_.process.arena().Free(*slot, arch::kMaxCopySize);
+    return std::move(copy).error();
+  }
+  auto code = copy->code;
+  code.resize(arch::kMaxCopySize, kBreakpointByte);
+  copies_.push_back({.address = *slot, .code = std::move(code)});
+  site.set_copy(*slot, std::move(copy).value());
+  return {};
+}
+
+Status Transaction::PrepareSite(const PlannedSite& plan) {
+  Site* existing = state_.sites.Find(plan.address);
+  if (existing != nullptr) {
+    bool unchanged = existing->armed() || existing->instruction().bytes == plan.instruction.bytes;
+    if (unchanged) return {};
+    state_.sites.Erase(plan.address);  // other code lives here now
+  }
+  auto site = std::make_unique<Site>(plan.address, plan.place, plan.instruction);
+  Status prepared = PrepareCopy(*site);
+  bool dispensable = plan.instruction.execution == arch::Execution::kEmulate;
+  if (!prepared.ok() && !dispensable) return prepared;
+  state_.sites.Insert(std::move(site));
+  return {};
+}
+
+// Neighbouring slots go out in one write: a request may bring thousands.
+Status Transaction::WriteCopies() {
+  std::sort(copies_.begin(), copies_.end(),
+            [](const auto& a, const auto& b) { return a.address < b.address; });
+  for (size_t i = 0; i < copies_.size();) {
+    RemoteAddr start = copies_[i].address;
+    std::vector<uint8_t> run;
+    for (; i < copies_.size() && copies_[i].address == start + run.size(); ++i) {
+      run.insert(run.end(), copies_[i].code.begin(), copies_[i].code.end());
+    }
+    PROBED_RETURN_IF_ERROR(stopped_.WriteMemory(start, std::as_bytes(std::span(run))));
+  }
+  copies_.clear();
+  return {};
+}
+
+Status Transaction::PrepareTrampoline(RemoteAddr near) {
+  if (state_.trampoline.value != 0) return {};
+  auto slot = state_.process.arena().Allocate(stopped_, near, arch::kMaxCopySize);
+  if (!slot.ok()) return std::move(slot).error();
+  std::vector<uint8_t> code(arch::kMaxCopySize, kBreakpointByte);
+  PROBED_RETURN_IF_ERROR(stopped_.WriteMemory(*slot, std::as_bytes(std::span(code))));
+  state_.trampoline = *slot;
+  return {};
+}
+
+Status Transaction::Attach(const PlannedSite& plan) {
+  Site* site = state_.sites.Find(plan.address);
+  added_.push_back({.site = site, .probe = plan.probe, .hook = plan.hook});
+  if (plan.reference_counter) site->set_reference_counter(*plan.reference_counter);
+  if (plan.probe) site->AddProbe(plan.probe);
+  if (plan.hook) site->AddHook(*plan.hook);
+  return SyncSite(stopped_, *site);
+}
+
+Status Transaction::Install(const std::vector<PlannedSite>& plans) {
+  for (const auto& plan : plans) {
+    PROBED_RETURN_IF_ERROR(PrepareSite(plan));
+    if (plan.probe && plan.probe->is_return()) {
+      PROBED_RETURN_IF_ERROR(PrepareTrampoline(plan.address));
+    }
+  }
+  PROBED_RETURN_IF_ERROR(WriteCopies());
+  for (const auto& plan : plans)
+    PROBED_RETURN_IF_ERROR(Attach(plan));
+  return {};
+}
+
+// Sites that nobody wants any more stay in the table, disarmed: see site_table.h.
+void Transaction::Rollback() {
+  for (auto added = added_.rbegin(); added != added_.rend(); ++added) {
+    if (added->probe) added->site->RemoveProbe(*added->probe);
+    if (added->hook) added->site->RemoveHook(*added->hook);
+    (void)SyncSite(stopped_, *added->site);
+  }
+}
+
+}  // namespace probed::probe

@@ -1,0 +1,118 @@
+#include "engine/probe_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/probe/judge.h"
+
+namespace probed::engine {
+namespace {
+
+// Deep recursion is common, and an outstanding return costs us about 100 bytes.
+constexpr uint32_t kDefaultMaxActive = 65'536;
+
+Error Refusal(ErrorCode code, std::string reason, std::string message, std::string hint) {
+  return Error{.code = code,
+               .reason = std::move(reason),
+               .message = std::move(message),
+               .hint = std::move(hint),
+               .metadata = {}};
+}
+
+Error ErrorOf(const lang::Verdict& verdict) {
+  std::string message = verdict.message.value_or(verdict.explanation);
+  if (message.empty()) message = "the line is not a definition";
+  return Refusal(ErrorCode::kInvalidArgument,
+                 verdict.code.empty() ? "BAD_DEFINITION" : verdict.code, std::move(message),
+                 verdict.message ? verdict.explanation : "");
+}
+
+uint32_t MaxActive(const lang::Definition& definition, const CreateOptions& options) {
+  if (definition.max_active != 0) return definition.max_active;
+  return options.max_active != 0 ? options.max_active : kDefaultMaxActive;
+}
+
+}  // namespace
+
+void ProbeRequest::Refuse(size_t number, Error error, lang::Verdict verdict) {
+  errors_.push_back({.line = number, .error = std::move(error), .verdict = std::move(verdict)});
+}
+
+void ProbeRequest::Apply(size_t number, const std::string& line) {
+  auto applied = set_.Apply(line, names_);
+  auto symbol_error = names_.TakeSymbolError();
+  if (!applied.verdict.ok) {
+    Error error = symbol_error ? std::move(*symbol_error) : ErrorOf(applied.verdict);
+    return Refuse(number, std::move(error), std::move(applied.verdict));
+  }
+  if (!applied.added) return;
+  const lang::Definition& definition = *set_.Find(*applied.added);
+  auto probe = std::make_shared<probe::Probe>();
+  probe->dialect = options_.dialect;
+  probe->definition_id = *applied.added;
+  probe->definition = definition;
+  probe->schema = std::make_shared<lang::EventSchema>(definition.schema);
+  probe->enabled = options_.enable;
+  probe->options = {.limits = {.max_string = options_.string_limit,
+                               .kernel_string_rules = options_.dialect == lang::Dialect::kKernel},
+                    .max_active = MaxActive(definition, options_),
+                    .force = options_.force};
+  probes_.push_back(std::move(probe));
+  lines_.push_back(number);
+}
+
+void ProbeRequest::JudgeLine(size_t number, const std::string& line) {
+  switch (lang::Classify(line)) {
+    case lang::LineDestination::kEmpty:
+      return;
+    case lang::LineDestination::kKernel:
+      return Refuse(number, Refusal(ErrorCode::kUnimplemented, "KERNEL_PROBES_UNAVAILABLE",
+                                    "this definition names kernel code",
+                                    "give a file: p:group/event /path:0xOFFSET"));
+    case lang::LineDestination::kDeletion:
+      return Refuse(number, Refusal(ErrorCode::kInvalidArgument, "DELETION_LINE",
+                                    "this line deletes probes", "use the delete request"));
+    case lang::LineDestination::kUser:
+    case lang::LineDestination::kMalformed:
+      return Apply(number, line);
+  }
+}
+
+Status ProbeRequest::JudgeFile(const lang::Definition& definition) {
+  bool mapped = space_.Find(definition) != nullptr;
+  if (!mapped && options_.require_armed) {
+    return Refusal(ErrorCode::kFailedPrecondition, "FILE_NOT_MAPPED",
+                   definition.path + " is not mapped in the process",
+                   "leave the definition pending, it is armed when the file appears");
+  }
+  PROBED_TRY(auto file, names_.Open(definition.path));
+  return probe::JudgePlace(*file, definition, options_.force, boundaries_);
+}
+
+// Files are looked at only when every line is in order: a long request with a bad line ends early.
+bool ProbeRequest::Judge(const std::vector<std::string>& lines) {
+  for (size_t i = 0; i < lines.size(); ++i)
+    JudgeLine(i, lines[i]);
+  if (!errors_.empty()) return false;
+  for (size_t i = 0; i < probes_.size(); ++i) {
+    Status judged = JudgeFile(probes_[i]->definition);
+    if (!judged.ok()) Refuse(lines_[i], std::move(judged).error());
+  }
+  return errors_.empty();
+}
+
+void ProbeRequest::Undo() {
+  for (auto probe = probes_.rbegin(); probe != probes_.rend(); ++probe) {
+    set_.Remove((*probe)->definition_id);
+  }
+}
+
+size_t ProbeRequest::LineOf(const probe::Probe& probe) const {
+  auto found = std::find_if(probes_.begin(), probes_.end(),
+                            [&](const auto& entry) { return entry.get() == &probe; });
+  return found == probes_.end() ? 0 : lines_[static_cast<size_t>(found - probes_.begin())];
+}
+
+}  // namespace probed::engine

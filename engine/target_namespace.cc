@@ -1,0 +1,106 @@
+#include "engine/target_namespace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <utility>
+
+namespace probed::engine {
+namespace {
+
+int ErrnoOf(const Error& error) {
+  auto found = error.metadata.find("errno");
+  int value = EINVAL;
+  if (found != error.metadata.end()) {
+    std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
+  }
+  return value;
+}
+
+Error IfuncError(const std::string& path, const elf::File& file, const elf::Symbol& symbol) {
+  std::string candidates;
+  for (const auto& other : file.functions()) {
+    bool implementation = other.name.find(symbol.name + "_") != std::string::npos && !other.ifunc;
+    if (implementation) candidates += (candidates.empty() ? "" : ",") + other.name;
+  }
+  return Error{.code = ErrorCode::kFailedPrecondition,
+               .reason = "SYMBOL_IS_IFUNC",
+               .message = fmt::format("{} in {} is a resolver that picks an implementation when "
+                                      "the program starts",
+                                      symbol.name, path),
+               .hint = "probe an implementation by its name or by its file offset",
+               .metadata = {{"candidates", candidates}}};
+}
+
+}  // namespace
+
+lang::FileLookup TargetNamespace::Lookup(const std::string& path) {
+  auto file = space_.Resolve(path);
+  if (!file.ok()) {
+    bool found = file.error().reason == "NOT_A_REGULAR_FILE";
+    return {.error_number = found ? 0 : ErrnoOf(file.error())};
+  }
+  return {.error_number = 0, .regular = true, .device = file->device, .inode = file->inode};
+}
+
+Result<std::shared_ptr<const elf::File>> TargetNamespace::Open(const std::string& path) {
+  PROBED_TRY(auto file, space_.Resolve(path));
+  return files_.Open(file, fmt::format("/proc/{}/root", pid_));
+}
+
+std::string TargetNamespace::WhoDefines(const std::string& symbol, const std::string& except) {
+  for (const auto& module : space_.map().modules()) {
+    if (module.inode == 0 || module.path == except) continue;
+    auto file = files_.Open(space_.Refer(module), fmt::format("/proc/{}/root", pid_));
+    if (!file.ok()) continue;
+    const auto& functions = (*file)->functions();
+    bool defines = std::any_of(functions.begin(), functions.end(),
+                               [&](const auto& function) { return function.name == symbol; });
+    if (defines) return module.path;
+  }
+  return "";
+}
+
+Result<elf::Symbol> TargetNamespace::FindFunction(const std::string& path,
+                                                  const std::string& symbol) {
+  PROBED_TRY(auto file, Open(path));
+  auto found = file->FindFunction(symbol);
+  if (found.ok()) {
+    if (found->ifunc) return IfuncError(path, *file, *found);
+    return found;
+  }
+  Error error = std::move(found).error();
+  if (error.reason == "SYMBOL_AMBIGUOUS") return error;
+  std::string definer = WhoDefines(symbol, file->path());
+  if (!definer.empty()) {
+    error.metadata["defined_in"] = definer;
+    error.hint = fmt::format("{} is defined in {}", symbol, definer);
+  }
+  return error;
+}
+
+Result<uint64_t> TargetNamespace::ResolveSymbol(const std::string& path, const std::string& symbol,
+                                                uint64_t addend) {
+  auto resolve = [&]() -> Result<uint64_t> {
+    PROBED_TRY(auto found, FindFunction(path, symbol));
+    PROBED_TRY(auto file, Open(path));
+    auto offset = file->ToOffset(found.address + addend);
+    if (offset) return offset->value;
+    return Error{.code = ErrorCode::kInvalidArgument,
+                 .reason = "OFFSET_PAST_EOF",
+                 .message = fmt::format("{}+{:#x} is not in {}", symbol, addend, path),
+                 .hint = "",
+                 .metadata = {}};
+  };
+  auto result = resolve();
+  if (!result.ok()) symbol_error_ = result.error();
+  return result;
+}
+
+std::optional<Error> TargetNamespace::TakeSymbolError() {
+  return std::exchange(symbol_error_, std::nullopt);
+}
+
+}  // namespace probed::engine

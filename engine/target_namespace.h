@@ -1,0 +1,37 @@
+#pragma once
+// How definition lines see files and symbols: in the target's own file system and mappings. Lives
+// for one request; any thread.
+
+#include <optional>
+#include <string>
+
+#include "engine/lang/definition_set.h"
+#include "engine/probe/address_space.h"
+#include "engine/probe/file_cache.h"
+
+namespace probed::engine {
+
+class TargetNamespace final : public lang::FileNamespace {
+ public:
+  TargetNamespace(int pid, const probe::AddressSpace& space, probe::FileCache& files)
+      : pid_(pid), space_(space), files_(files) {}
+
+  lang::FileLookup Lookup(const std::string& path) override;
+  Result<uint64_t> ResolveSymbol(const std::string& path, const std::string& symbol,
+                                 uint64_t addend) override;
+
+  Result<std::shared_ptr<const elf::File>> Open(const std::string& path);
+  Result<elf::Symbol> FindFunction(const std::string& path, const std::string& symbol);
+  // The error of the last symbol lookup, with its hint and metadata, and forgets it.
+  std::optional<Error> TakeSymbolError();
+
+ private:
+  std::string WhoDefines(const std::string& symbol, const std::string& except);
+
+  int pid_;
+  const probe::AddressSpace& space_;
+  probe::FileCache& files_;
+  std::optional<Error> symbol_error_;
+};
+
+}  // namespace probed::engine
