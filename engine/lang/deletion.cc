@@ -8,15 +8,12 @@
 namespace probed::lang {
 namespace {
 
-// The kernel compares in a buffer of this size, so a longer argument matches only its cut self.
-constexpr size_t kCompareBuffer = 63;
-
 bool MatchesArguments(const Deletion& deletion, const JudgedLine& line) {
   const size_t count = deletion.head.size() - 1;
   if (line.argument_texts.size() < count) return false;
   for (size_t i = 0; i < count; ++i) {
-    std::string expected = line.definition.schema.fields[i].name + "=" + line.argument_texts[i];
-    if (expected.size() > kCompareBuffer) expected.resize(kCompareBuffer);
+    const std::string expected =
+        line.definition.schema.fields[i].name + "=" + line.argument_texts[i];
     if (deletion.head[i + 1] != expected) return false;
   }
   return true;

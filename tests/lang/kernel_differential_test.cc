@@ -113,14 +113,19 @@ TEST_F(KernelDifferential, GeneratedLines) {
   LineGenerator generator(seed, tag_, scratch_->paths());
   int differences = 0;
   uint64_t accepted = 0;
+  uint64_t deleted = 0;
   for (uint64_t i = 0; i < lines && differences < kMaxDifferences; ++i) {
     const size_t before = Live();
     if (!Compare(generator.Next())) ++differences;
-    if (Live() > before) ++accepted;
+    if (Live() > before) {
+      ++accepted;
+      generator.Remember(set_->Find(set_->ids().back())->readback);
+    }
+    if (Live() < before) ++deleted;
     if (Live() > kMaxLive) DeleteAll();
   }
-  std::cout << fmt::format("{} lines, {} definitions accepted, {} different messages\n", lines,
-                           accepted, messages_.size());
+  std::cout << fmt::format("{} lines, {} accepted, {} deletions, {} different messages\n", lines,
+                           accepted, deleted, messages_.size());
   EXPECT_GT(accepted, lines / 10) << "the generator makes too few good lines";
 }
 

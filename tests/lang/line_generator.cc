@@ -165,19 +165,23 @@ std::string LineGenerator::ManyArguments() {
   return text;
 }
 
+void LineGenerator::Remember(const std::string& listed) {
+  listed_.push_back(listed);
+  if (listed_.size() > 16) listed_.erase(listed_.begin());
+}
+
 // `-:` and a group of ours, so that nobody else's probes can match.
 std::string LineGenerator::Deletion() {
-  std::string line = "-:" + tag_ + std::string(Pick({"", "", "2", "-x", "_"})) + "/";
   clean_ = !OneIn(4);
-  if (!OneIn(6)) line += Event();
-  if (recent_.empty() || OneIn(3)) return line;
-  // A read-back form, cut somewhere.
-  const std::string& listed = recent_[Below(recent_.size())];
-  const size_t place = listed.find(' ');
-  if (place == std::string::npos) return line;
-  line = "-" + listed.substr(1, place - 1);
-  if (!line.starts_with("-:" + tag_)) return "-:" + tag_ + "/a";
-  return line + listed.substr(place, OneIn(2) ? std::string::npos : Below(listed.size()));
+  const std::string plain = "-:" + tag_ + std::string(Pick({"", "", "2", "-x", "_"})) + "/";
+  if (OneIn(6)) return plain;
+  if (listed_.empty() || OneIn(3)) return plain + Event();
+  // A listed form, cut somewhere or spoilt.
+  std::string line = listed_[Below(listed_.size())];
+  line[0] = '-';
+  if (OneIn(3)) line.resize(line.find(' ') + Below(line.size() - line.find(' ')));
+  if (OneIn(4)) line = Mutate(line);
+  return line.starts_with("-:" + tag_) ? line : plain + Event();
 }
 
 std::string LineGenerator::Mutate(std::string line) {

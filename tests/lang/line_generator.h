@@ -19,6 +19,9 @@ class LineGenerator {
   // A definition or a deletion, without newlines and NULs. Deletions name groups of `tag` only.
   std::string Next();
 
+  // A definition as it is listed, for later deletions to name.
+  void Remember(const std::string& listed);
+
  private:
   using Choices = std::vector<std::string_view>;
 
@@ -52,6 +55,7 @@ class LineGenerator {
   std::string tag_;
   std::vector<std::string> paths_;
   std::vector<std::string> recent_;  // definitions to repeat with changes
+  std::vector<std::string> listed_;
 };
 
 }  // namespace probed::lang::testing
