@@ -12,13 +12,14 @@
 namespace probed::elf {
 namespace {
 
-constexpr size_t kMaxSpread = 12;    // of scores, so that a near name is not drowned in far ones
+constexpr size_t kMaxSpread = 12;  // of scores, so that a near name is not drowned in far ones
+constexpr size_t kMaxShortlist = 64;
 constexpr size_t kMaxCompared = 96;  // characters; names longer than this are not typing mistakes
 
 std::string ToLower(std::string_view text) {
   std::string lower(text);
-  for (char& c : lower)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return lower;
 }
 
@@ -80,29 +81,54 @@ struct Candidate {
   const Symbol* symbol;
 };
 
-}  // namespace
-
-std::vector<std::string> SuggestNames(const std::vector<Symbol>& functions, std::string_view typed,
-                                      size_t limit) {
-  std::string_view identifier = LastIdentifier(typed);
-  std::string wanted = ToLower(identifier.empty() ? typed : identifier);
+// The nearest identifiers; more than are asked for, because several classes may share one.
+std::vector<Candidate> NearestIdentifiers(const std::vector<Symbol>& functions,
+                                          const std::string& wanted) {
   std::vector<Candidate> candidates;
-  if (wanted.size() > kMaxCompared) return {};
   for (const Symbol& symbol : functions) {
     auto score = Score(wanted, ComparableName(symbol));
     if (score) candidates.push_back({*score, &symbol});
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
-  std::vector<std::string> names;
+  candidates.resize(std::min(candidates.size(), kMaxShortlist));
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    return candidate.score > candidates.front().score + kMaxSpread;
+  });
+  return candidates;
+}
+
+struct Suggestion {
+  size_t score;
+  std::string name;
+};
+
+std::vector<Suggestion> NameSuggestions(const std::vector<Candidate>& candidates,
+                                        std::string_view typed) {
+  std::vector<Suggestion> suggestions;
   for (const Candidate& candidate : candidates) {
-    bool is_far = candidate.score > candidates.front().score + kMaxSpread;
-    if (names.size() >= limit || is_far) break;
     std::string demangled = Demangle(candidate.symbol->name);
     std::string name(WithoutSignature(demangled));
-    bool is_new = std::find(names.begin(), names.end(), name) == names.end();
     // The list is separated by commas.
-    if (is_new && name.find(',') == std::string::npos) names.push_back(std::move(name));
+    if (name.find(',') != std::string::npos || name.size() > kMaxCompared) continue;
+    suggestions.push_back({candidate.score + EditDistance(typed, name, kMaxCompared), name});
+  }
+  std::stable_sort(suggestions.begin(), suggestions.end(),
+                   [](const Suggestion& a, const Suggestion& b) { return a.score < b.score; });
+  return suggestions;
+}
+
+}  // namespace
+
+std::vector<std::string> SuggestNames(const std::vector<Symbol>& functions, std::string_view typed,
+                                      size_t limit) {
+  std::string_view identifier = LastIdentifier(typed);
+  std::string wanted = ToLower(identifier.empty() ? typed : identifier);
+  if (wanted.size() > kMaxCompared) return {};
+  std::vector<std::string> names;
+  for (auto& [score, name] : NameSuggestions(NearestIdentifiers(functions, wanted), typed)) {
+    bool is_new = std::find(names.begin(), names.end(), name) == names.end();
+    if (is_new && names.size() < limit) names.push_back(std::move(name));
   }
   return names;
 }

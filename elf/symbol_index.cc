@@ -12,11 +12,12 @@ uint64_t EndOf(const Symbol& symbol) {
   return end < symbol.address.value ? UINT64_MAX : end;
 }
 
-// Same name and address: the versioned entry first, then the exported one, so that it survives.
+// Of entries for the same name and address the versioned and exported one comes first and survives.
 bool SortsBefore(const Symbol& a, const Symbol& b) {
   auto key = [](const Symbol& s) {
     return std::tuple(s.address.value, std::string_view(s.name), s.version.empty(),
-                      !s.default_version, !s.global, s.size == 0);
+                      std::string_view(s.version), !s.default_version,
+                      s.source != SymbolSource::kDynsym, s.size == 0);
   };
   return key(a) < key(b);
 }
