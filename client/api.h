@@ -1,0 +1,76 @@
+#pragma once
+// The API of a daemon as plain calls, without gRPC's headers. Thread-safe; every call is bounded by
+// the deadline given to Open.
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "client/endpoint.h"
+#include "client/remote_error.h"
+#include "probed/v1/events.pb.h"
+#include "probed/v1/probes.pb.h"
+#include "probed/v1/server.pb.h"
+#include "probed/v1/symbols.pb.h"
+#include "probed/v1/targets.pb.h"
+
+namespace probed::client {
+
+// One WatchEvents call. Read from one thread; Cancel from any.
+class EventStream {
+ public:
+  ~EventStream();
+  EventStream(const EventStream&) = delete;
+  EventStream& operator=(const EventStream&) = delete;
+
+  // False when the stream has ended; Finish tells why.
+  bool Read(v1::WatchEventsResponse& response);
+  void Cancel();
+  // Once, after Read returned false. A stream that we cancelled ended well.
+  Reply<void> Finish();
+
+ private:
+  friend class Api;
+  struct State;
+  explicit EventStream(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+class Api {
+ public:
+  // Takes the endpoint's socket. Nothing is sent yet. The endpoint must outlive the Api when it
+  // holds a private daemon.
+  static Result<std::unique_ptr<Api>> Open(Endpoint& endpoint, std::chrono::milliseconds deadline);
+  ~Api();
+
+  Reply<v1::Target> AttachTarget(const v1::AttachTargetRequest& request);
+  Reply<v1::DetachTargetResponse> DetachTarget(const v1::DetachTargetRequest& request);
+  Reply<std::vector<v1::Target>> ListTargets();
+
+  Reply<v1::CreateProbesResponse> CreateProbes(const v1::CreateProbesRequest& request);
+  // `parent`: targets/PID-START, or targets/- for all.
+  Reply<std::vector<v1::Probe>> ListProbes(const std::string& parent);
+  Reply<std::vector<v1::Probe>> SetProbesEnabled(const std::vector<std::string>& names,
+                                                 bool enabled);
+  Reply<void> DeleteProbes(const std::vector<std::string>& names);
+  Reply<std::vector<v1::Site>> ListSites(const std::string& parent);
+
+  Reply<std::vector<v1::Module>> ListModules(const std::string& parent);
+  // At most `limit` symbols.
+  Reply<std::vector<v1::Symbol>> SearchSymbols(const v1::SearchSymbolsRequest& request,
+                                               size_t limit);
+  Reply<v1::ExplainLocationResponse> ExplainLocation(const v1::ExplainLocationRequest& request);
+
+  Reply<v1::ServerInfo> GetServerInfo();
+
+  std::unique_ptr<EventStream> WatchEvents(const v1::WatchEventsRequest& request);
+
+ private:
+  struct State;
+  explicit Api(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace probed::client

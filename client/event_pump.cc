@@ -1,0 +1,133 @@
+#include "client/event_pump.h"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace probed::client {
+
+EventPump::EventPump(std::unique_ptr<EventStream> stream, Options options, EventWriter& writer,
+                     Output& output, Talk& talk)
+    : stream_(std::move(stream)),
+      options_(std::move(options)),
+      writer_(writer),
+      output_(output),
+      talk_(talk),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      thread_([this] { Run(); }) {}
+
+EventPump::~EventPump() {
+  if (thread_.joinable()) static_cast<void>(Stop());
+}
+
+void EventPump::Run() {
+  v1::WatchEventsResponse response;
+  while (stream_->Read(response))
+    Take(response);
+  Flush();
+  end_ = stream_->Finish();
+  stream_ended_ = true;
+  done_ = true;
+  Wake();
+}
+
+void EventPump::Take(const v1::WatchEventsResponse& response) {
+  for (const auto& schema : response.schemas())
+    schemas_.Add(schema);
+  for (const auto& event : response.events())
+    TakeEvent(event);
+  Flush();
+  std::lock_guard lock(mutex_);
+  subscribed_ = true;
+  changed_.notify_all();
+}
+
+void EventPump::TakeEvent(const v1::Event& event) {
+  switch (event.kind_case()) {
+    case v1::Event::kHit:
+      TakeHit(event);
+      break;
+    case v1::Event::kLoss:
+      TakeLoss(event);
+      break;
+    case v1::Event::kTargetChange:
+      if (!done_) writer_.AppendTargetChange(event, output_.buffer());
+      TakeTargetChange(event.target_change());
+      break;
+    default:
+      break;
+  }
+}
+
+void EventPump::TakeHit(const v1::Event& event) {
+  if (done_) return;
+  const KnownSchema* schema = schemas_.Find(event.hit().schema_id());
+  if (schema == nullptr) return;
+  writer_.AppendHit(event, *schema, output_.buffer());
+  output_.Commit();
+  uint64_t hits = ++hits_;
+  if (options_.count != 0 && hits >= options_.count) {
+    done_ = true;
+    Wake();
+  }
+}
+
+void EventPump::TakeLoss(const v1::Event& event) {
+  lost_ += event.loss().lost();
+  if (done_) return;
+  writer_.AppendLoss(event, output_.buffer());
+  talk_.Warn(fmt::format("{} events were lost: they came faster than they were read",
+                         event.loss().lost()));
+}
+
+void EventPump::TakeTargetChange(const v1::TargetChange& change) {
+  if (change.change() != v1::TargetChange::CHANGE_EXITED &&
+      change.change() != v1::TargetChange::CHANGE_DETACHED) {
+    return;
+  }
+  if (options_.targets.erase(change.target()) == 0 || !options_.targets.empty()) return;
+  all_gone_ = true;
+  Wake();
+}
+
+void EventPump::Flush() {
+  if (output_.is_terminal() && !output_.buffer().empty()) talk_.ClearStatus();
+  output_.Flush();
+  if (output_.closed() && !done_) {
+    done_ = true;
+    Wake();
+  }
+}
+
+void EventPump::Wake() {
+  uint64_t one = 1;
+  [[maybe_unused]] ssize_t written = ::write(wake_.get(), &one, sizeof one);
+  std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
+void EventPump::ClearWake() {
+  uint64_t count;
+  [[maybe_unused]] ssize_t got = ::read(wake_.get(), &count, sizeof count);
+}
+
+bool EventPump::WaitSubscribed() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return subscribed_ || stream_ended_; });
+  return subscribed_;
+}
+
+bool EventPump::WaitAllGone(std::chrono::milliseconds at_most) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, at_most, [this] { return all_gone_ || stream_ended_; });
+}
+
+Reply<void> EventPump::Stop() {
+  stream_->Cancel();
+  if (thread_.joinable()) thread_.join();
+  return end_;
+}
+
+}  // namespace probed::client

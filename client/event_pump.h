@@ -1,0 +1,88 @@
+#pragma once
+// Reads one event stream on a thread of its own, writes events out, and keeps count. The
+// controlling thread polls fd() and asks.
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "base/unique_fd.h"
+#include "client/api.h"
+#include "client/event_writer.h"
+#include "client/output.h"
+#include "client/talk.h"
+
+namespace probed::client {
+
+class EventPump {
+ public:
+  struct Options {
+    uint64_t count = 0;             // stop writing after so many hits; 0: no limit
+    std::set<std::string> targets;  // whose end we wait for
+  };
+
+  // `writer`, `output` and `talk` are the pump's alone (but Talk) until Stop returns.
+  EventPump(std::unique_ptr<EventStream> stream, Options options, EventWriter& writer,
+            Output& output, Talk& talk);
+  ~EventPump();  // stops
+  EventPump(const EventPump&) = delete;
+  EventPump& operator=(const EventPump&) = delete;
+
+  // True once the daemon said that we are subscribed; false when the stream ended instead.
+  bool WaitSubscribed();
+
+  // Readable when done() or all_gone() may have changed.
+  int fd() const { return wake_.get(); }
+  void ClearWake();
+
+  // No more will be written: the stream ended, the count was reached or the output closed.
+  bool done() const { return done_; }
+  bool stream_ended() const { return stream_ended_; }
+  // Every target of Options has exited or was let go.
+  bool all_gone() const { return all_gone_; }
+  bool WaitAllGone(std::chrono::milliseconds at_most);
+
+  uint64_t hits() const { return hits_; }
+  uint64_t lost() const { return lost_; }
+
+  // Cancels the stream, takes what is under way, joins the thread; returns how the stream ended.
+  Reply<void> Stop();
+
+ private:
+  void Run();
+  void Take(const v1::WatchEventsResponse& response);
+  void TakeEvent(const v1::Event& event);
+  void TakeHit(const v1::Event& event);
+  void TakeLoss(const v1::Event& event);
+  void TakeTargetChange(const v1::TargetChange& change);
+  void Flush();
+  void Wake();
+
+  std::unique_ptr<EventStream> stream_;
+  Options options_;
+  EventWriter& writer_;
+  Output& output_;
+  Talk& talk_;
+  SchemaTable schemas_;
+  UniqueFd wake_;
+
+  std::atomic<uint64_t> hits_ = 0;
+  std::atomic<uint64_t> lost_ = 0;
+  std::atomic<bool> done_ = false;
+  std::atomic<bool> stream_ended_ = false;
+  std::atomic<bool> all_gone_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool subscribed_ = false;  // guarded by mutex_
+  Reply<void> end_;          // written by the thread before it ends
+
+  std::thread thread_;
+};
+
+}  // namespace probed::client

@@ -1,0 +1,44 @@
+#include "client/local_files.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+
+namespace probed::client {
+
+lang::FileLookup LocalFiles::Lookup(const std::string& path) {
+  lang::FileLookup lookup;
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    lookup.error_number = errno;
+    return lookup;
+  }
+  lookup.regular = S_ISREG(status.st_mode);
+  lookup.device = status.st_dev;
+  lookup.inode = status.st_ino;
+  return lookup;
+}
+
+Result<std::shared_ptr<const elf::File>> LocalFiles::Open(const std::string& path) {
+  if (auto found = open_.find(path); found != open_.end()) return found->second;
+  PROBED_TRY(auto file, elf::File::Open(path));
+  open_.emplace(path, file);
+  return file;
+}
+
+Result<uint64_t> LocalFiles::ResolveSymbol(const std::string& path, const std::string& symbol,
+                                           uint64_t addend) {
+  PROBED_TRY(auto file, Open(path));
+  PROBED_TRY(elf::Symbol found, file->FindFunction(symbol));
+  auto offset = file->ToOffset(found.address + addend);
+  if (!offset) {
+    return Error{.code = ErrorCode::kInvalidArgument,
+                 .reason = "ADDRESS_NOT_IN_FILE",
+                 .message = symbol + " has no bytes in " + path,
+                 .hint = "a file offset that lies in an executable segment",
+                 .metadata = {}};
+  }
+  return offset->value;
+}
+
+}  // namespace probed::client

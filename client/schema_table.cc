@@ -1,0 +1,110 @@
+#include "client/schema_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/json_writer.h"
+
+namespace probed::client {
+namespace {
+
+lang::BaseType BaseOf(v1::FieldType::Base base) {
+  // The two enumerations list the same types in the same order.
+  static_assert(v1::FieldType::BASE_BYTES - 1 == static_cast<int>(lang::BaseType::kBytes));
+  static_assert(v1::FieldType::BASE_CHAR - 1 == static_cast<int>(lang::BaseType::kChar));
+  if (base < v1::FieldType::BASE_U8 || base > v1::FieldType::BASE_BYTES) {
+    return lang::BaseType::kX64;
+  }
+  return static_cast<lang::BaseType>(base - 1);
+}
+
+std::string JsonHead(const KnownSchema& known) {
+  std::string head;
+  JsonWriter json(head);
+  json.Key("group").String(known.schema.group);
+  json.Key("event").String(known.schema.event);
+  json.Key("kind").String(known.schema.kind == lang::ProbeKind::kReturn ? "return" : "entry");
+  json.Key("probe").String(known.probe);
+  return head;
+}
+
+std::string JsonKey(const std::string& name) {
+  std::string key;
+  AppendJsonString(name, key);
+  return key + ':';
+}
+
+lang::StringValue Fault() {
+  return {.bytes = {}, .fault = true, .truncated = false};
+}
+
+lang::Scalar ScalarOf(const v1::Value& value) {
+  switch (value.kind_case()) {
+    case v1::Value::kUnsignedValue:
+      return value.unsigned_value();
+    case v1::Value::kSignedValue:
+      return static_cast<int64_t>(value.signed_value());
+    case v1::Value::kDoubleValue:
+      return value.double_value();
+    case v1::Value::kBytesValue:
+      return lang::StringValue{
+          .bytes = value.bytes_value(), .fault = false, .truncated = value.truncated()};
+    default:
+      return Fault();
+  }
+}
+
+void ConvertValue(const v1::Value& value, lang::Value& out) {
+  out.is_array = value.kind_case() == v1::Value::kArray;
+  out.elements.clear();
+  if (!out.is_array) {
+    out.elements.push_back(ScalarOf(value));
+    return;
+  }
+  for (const auto& element : value.array().elements())
+    out.elements.push_back(ScalarOf(element));
+}
+
+}  // namespace
+
+lang::ArgType TypeOf(const v1::FieldType& type) {
+  return {.base = BaseOf(type.base()),
+          .is_array = type.is_array(),
+          .count = static_cast<uint16_t>(std::max(1u, type.count())),
+          .bit_width = static_cast<uint8_t>(type.bit_width()),
+          .bit_offset = static_cast<uint8_t>(type.bit_offset())};
+}
+
+void SchemaTable::Add(const v1::EventSchema& schema) {
+  KnownSchema known;
+  known.probe = schema.probe();
+  known.schema.kind =
+      schema.kind() == v1::PROBE_KIND_RETURN ? lang::ProbeKind::kReturn : lang::ProbeKind::kEntry;
+  known.schema.group = schema.group();
+  known.schema.event = schema.event();
+  for (const auto& field : schema.fields()) {
+    lang::FieldSchema converted;
+    converted.name = field.name();
+    converted.type = TypeOf(field.type());
+    known.schema.fields.push_back(std::move(converted));
+    known.json_keys.push_back(JsonKey(field.name()));
+  }
+  known.json_head = JsonHead(known);
+  schemas_.insert_or_assign(schema.id(), std::move(known));
+}
+
+const KnownSchema* SchemaTable::Find(uint64_t id) const {
+  auto found = schemas_.find(id);
+  return found == schemas_.end() ? nullptr : &found->second;
+}
+
+void ConvertValues(const v1::Hit& hit, const lang::EventSchema& schema,
+                   std::vector<lang::Value>& out) {
+  out.resize(schema.fields.size());
+  static const v1::Value kMissing;
+  for (int i = 0; i < static_cast<int>(out.size()); ++i) {
+    ConvertValue(i < hit.values_size() ? hit.values(i) : kMissing, out[static_cast<size_t>(i)]);
+  }
+}
+
+}  // namespace probed::client

@@ -1,0 +1,39 @@
+#pragma once
+// The schemas that a stream announced, in the form the printers take. Not thread-safe.
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/lang/schema.h"
+#include "engine/lang/value.h"
+#include "probed/v1/events.pb.h"
+
+namespace probed::client {
+
+struct KnownSchema {
+  std::string probe;  // resource name
+  lang::EventSchema schema;
+  // Ready-made pieces of JSON: everything of a hit that does not change, and "name": per field.
+  std::string json_head;
+  std::vector<std::string> json_keys;
+};
+
+class SchemaTable {
+ public:
+  void Add(const v1::EventSchema& schema);
+  // Null when the stream never announced it.
+  const KnownSchema* Find(uint64_t id) const;
+
+ private:
+  std::unordered_map<uint64_t, KnownSchema> schemas_;
+};
+
+lang::ArgType TypeOf(const v1::FieldType& type);
+
+// Replaces `out`, keeping its memory. Missing values become faults, surplus ones are dropped, so
+// that there is one value per field.
+void ConvertValues(const v1::Hit& hit, const lang::EventSchema& schema,
+                   std::vector<lang::Value>& out);
+
+}  // namespace probed::client

@@ -1,0 +1,98 @@
+#include "client/stop_watch.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace probed::client {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kStatusPeriod{1};
+
+class StatusTicker {
+ public:
+  explicit StatusTicker(bool enabled) : enabled_(enabled), next_(Clock::now() + kStatusPeriod) {}
+
+  Clock::time_point next() const { return enabled_ ? next_ : Clock::time_point::max(); }
+
+  void Tick(const EventPump& pump, Talk& talk) {
+    Clock::time_point now = Clock::now();
+    if (now < next()) return;
+    std::chrono::duration<double> passed = now - next_ + kStatusPeriod;
+    uint64_t hits = pump.hits();
+    talk.SetStatus(fmt::format("{} events, {:.0f}/s, {} lost", hits,
+                               static_cast<double>(hits - last_hits_) / passed.count(),
+                               pump.lost()));
+    last_hits_ = hits;
+    next_ = now + kStatusPeriod;
+  }
+
+ private:
+  bool enabled_;
+  Clock::time_point next_;
+  uint64_t last_hits_ = 0;
+};
+
+// Milliseconds for poll; -1 for "never".
+int TimeoutUntil(Clock::time_point when) {
+  if (when == Clock::time_point::max()) return -1;
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(when - Clock::now()).count();
+  return static_cast<int>(std::clamp<int64_t>(left, 0, 3'600'000));
+}
+
+Clock::time_point DurationEnd(double seconds) {
+  if (seconds <= 0) return Clock::time_point::max();
+  constexpr double kMostSeconds = 3e8;  // ten years: more would overflow the clock
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double>(std::min(seconds, kMostSeconds)));
+}
+
+// True when an interrupt was among the signals that arrived.
+bool TakeSignals(Signals& signals, Command* command) {
+  bool interrupted = false;
+  while (auto event = signals.Next()) {
+    if (event->number == SIGCHLD) continue;
+    if (command != nullptr && !event->from_terminal) command->Signal(event->number);
+    interrupted = true;
+  }
+  return interrupted;
+}
+
+void Wait(const EventPump* pump, Signals& signals, int timeout) {
+  pollfd fds[] = {{signals.fd(), POLLIN, 0}, {pump != nullptr ? pump->fd() : -1, POLLIN, 0}};
+  ::poll(fds, std::size(fds), timeout);
+}
+
+}  // namespace
+
+StopReason WaitForStop(EventPump& pump, Signals& signals, Talk& talk, const StopOptions& options) {
+  StatusTicker ticker(options.status_line);
+  const Clock::time_point end = DurationEnd(options.duration_seconds);
+  while (true) {
+    pump.ClearWake();
+    if (TakeSignals(signals, options.command)) return StopReason::kInterrupted;
+    if (options.command != nullptr && options.command->TryWait()) return StopReason::kCommandEnded;
+    if (pump.done()) return StopReason::kDone;
+    if (options.command == nullptr && pump.all_gone()) return StopReason::kTargetsGone;
+    if (Clock::now() >= end) return StopReason::kDuration;
+    ticker.Tick(pump, talk);
+    Wait(&pump, signals, TimeoutUntil(std::min(end, ticker.next())));
+  }
+}
+
+std::optional<int> WaitForCommand(Command& command, Signals& signals, StopReason stopped_by) {
+  bool interrupted = stopped_by == StopReason::kInterrupted;
+  while (true) {
+    bool again = TakeSignals(signals, &command);
+    if (auto status = command.TryWait()) return status;
+    if (again && interrupted) return std::nullopt;
+    interrupted = interrupted || again;
+    Wait(nullptr, signals, -1);
+  }
+}
+
+}  // namespace probed::client

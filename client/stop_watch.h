@@ -1,0 +1,35 @@
+#pragma once
+// Waits until there is a reason to stop watching, and keeps the status line alive meanwhile.
+
+#include <cstdint>
+#include <optional>
+
+#include "client/command.h"
+#include "client/event_pump.h"
+#include "client/signals.h"
+#include "client/talk.h"
+
+namespace probed::client {
+
+enum class StopReason : uint8_t {
+  kInterrupted,
+  kDuration,
+  kDone,  // the count was reached, the reader of our output went away, the stream ended
+  kTargetsGone,
+  kCommandEnded,
+};
+
+struct StopOptions {
+  double duration_seconds = 0;  // 0: no limit
+  bool status_line = true;
+  // `run`: its end is a reason, and signals sent to us alone are passed on to it.
+  Command* command = nullptr;
+};
+
+StopReason WaitForStop(EventPump& pump, Signals& signals, Talk& talk, const StopOptions& options);
+
+// After the stop: waits for the command's end and returns its wait(2) status. None when the user
+// gave up waiting, which takes two interrupts in all.
+std::optional<int> WaitForCommand(Command& command, Signals& signals, StopReason stopped_by);
+
+}  // namespace probed::client

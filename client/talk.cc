@@ -1,0 +1,130 @@
+#include "client/talk.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace probed::client {
+namespace {
+
+constexpr size_t kMostVerdicts = 10;
+constexpr std::string_view kEraseLine = "\r\033[K";
+
+bool WantColor(Color color) {
+  if (color != Color::kAuto) return color == Color::kAlways;
+  const char* no_color = std::getenv("NO_COLOR");
+  return ::isatty(STDERR_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
+}
+
+void WriteRaw(std::string_view text) {
+  // Nothing sensible can be done when standard error is gone.
+  [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+// Suggestions have a line of their own.
+bool IsSuggestion(std::string_view key) {
+  return key == "suggestions" || key == "choices";
+}
+
+std::string Why(const Error& error) {
+  std::string facts;
+  for (const auto& [key, value] : error.metadata) {
+    if (IsSuggestion(key) || value.empty()) continue;
+    facts += fmt::format("{}{}={}", facts.empty() ? "" : ", ", key, value);
+  }
+  if (facts.empty()) return error.reason;
+  return fmt::format("{} ({})", error.reason, facts);
+}
+
+std::string Suggestions(const Error& error) {
+  for (const auto& [key, value] : error.metadata) {
+    if (IsSuggestion(key) && !value.empty()) return value;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string DescribeError(const Error& error) {
+  std::string text = error.message.empty() ? error.reason : error.message;
+  text += '\n';
+  if (!error.reason.empty()) text += fmt::format("  why: {}\n", Why(error));
+  if (!error.hint.empty()) text += fmt::format("  try: {}\n", error.hint);
+  if (auto names = Suggestions(error); !names.empty()) {
+    text += fmt::format("  did you mean: {}\n", names);
+  }
+  return text;
+}
+
+std::string DescribeVerdict(const v1::LineVerdict& verdict) {
+  std::string what = verdict.has_message() ? verdict.message() : verdict.explanation();
+  std::string text = fmt::format("definition {}: {} ({}, errno {})\n", verdict.line() + 1, what,
+                                 verdict.reason(), verdict.error_number());
+  text += fmt::format("  Command: {}\n", verdict.command());
+  if (verdict.has_caret()) text += fmt::format("{:{}}^\n", "", 11 + verdict.caret());
+  if (verdict.has_message() && !verdict.explanation().empty()) {
+    text += fmt::format("  {}\n", verdict.explanation());
+  }
+  return text;
+}
+
+Talk::Talk(Color color, bool quiet)
+    : color_(WantColor(color)), quiet_(quiet), is_terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+std::string Talk::Paint(std::string_view code, std::string_view text) const {
+  return color_ ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string(text);
+}
+
+void Talk::Write(std::string text) {
+  std::lock_guard lock(mutex_);
+  if (status_shown_) text.insert(0, kEraseLine);
+  status_shown_ = false;
+  WriteRaw(text);
+}
+
+void Talk::Note(std::string_view text) {
+  if (!quiet_) Write(fmt::format("probectl: {}\n", text));
+}
+
+void Talk::Warn(std::string_view text) {
+  Write(fmt::format("probectl: {} {}\n", Paint("33", "warning:"), text));
+}
+
+ExitCode Talk::Fail(const Error& error) {
+  Write(fmt::format("probectl: {} {}", Paint("31", "error:"), DescribeError(error)));
+  return ExitCodeFor(error.code);
+}
+
+ExitCode Talk::Fail(const RemoteError& remote) {
+  if (remote.verdicts.empty()) return Fail(remote.error);
+  size_t shown = 0;
+  for (const auto& verdict : remote.verdicts) {
+    if (shown++ == kMostVerdicts) break;
+    Write(fmt::format("probectl: {} {}", Paint("31", "error:"), DescribeVerdict(verdict)));
+  }
+  if (remote.verdicts.size() > kMostVerdicts) {
+    Warn(fmt::format("{} more definitions were refused", remote.verdicts.size() - kMostVerdicts));
+  }
+  if (auto names = Suggestions(remote.error); !names.empty()) {
+    Write(fmt::format("  did you mean: {}\n", names));
+  }
+  if (!remote.error.hint.empty()) Write(fmt::format("  try: {}\n", remote.error.hint));
+  return ExitCodeFor(remote.error.code);
+}
+
+void Talk::SetStatus(std::string_view text) {
+  if (quiet_ || !is_terminal_) return;
+  std::lock_guard lock(mutex_);
+  WriteRaw(fmt::format("{}{}", kEraseLine, text));
+  status_shown_ = true;
+}
+
+void Talk::ClearStatus() {
+  std::lock_guard lock(mutex_);
+  if (status_shown_) WriteRaw(kEraseLine);
+  status_shown_ = false;
+}
+
+}  // namespace probed::client

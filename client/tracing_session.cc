@@ -1,0 +1,137 @@
+#include "client/tracing_session.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace probed::client {
+namespace {
+
+// After a detach was answered, the notice of it is on its way behind the last events.
+constexpr std::chrono::milliseconds kDrain{2000};
+
+std::string NewSessionId() {
+  uint64_t random = 0;
+  [[maybe_unused]] ssize_t got = ::getrandom(&random, sizeof random, 0);
+  return fmt::format("probectl-{}-{:016x}", ::getpid(), random);
+}
+
+std::string DescribeProbe(const v1::Probe& probe) {
+  const auto& counters = probe.counters();
+  std::string text = fmt::format(
+      "  {}:{}/{}  hits {}  missed {}  lost {}", probe.kind() == v1::PROBE_KIND_RETURN ? 'r' : 'p',
+      probe.group(), probe.event(), counters.hits(), counters.missed(), counters.lost());
+  if (counters.filtered() != 0) text += fmt::format("  filtered {}", counters.filtered());
+  if (probe.state() == v1::Probe::STATE_PENDING) {
+    text += fmt::format("  (never armed: {})", probe.reason());
+  }
+  return text;
+}
+
+}  // namespace
+
+TracingSession::TracingSession(Api& api, Talk& talk)
+    : api_(api), talk_(talk), id_(NewSessionId()), started_(std::chrono::steady_clock::now()) {}
+
+Reply<v1::Target> TracingSession::Attach(v1::AttachTargetRequest request) {
+  request.set_session(id_);
+  auto target = api_.AttachTarget(request);
+  if (target) targets_.push_back(*target);
+  return target;
+}
+
+Reply<void> TracingSession::Define(v1::CreateProbesRequest request) {
+  request.set_session(id_);
+  for (const auto& target : targets_) {
+    request.set_parent(target.name());
+    auto created = api_.CreateProbes(request);
+    if (!created) return tl::unexpected(std::move(created).error());
+    probes_.insert(probes_.end(), created->probes().begin(), created->probes().end());
+  }
+  return {};
+}
+
+Reply<void> TracingSession::Stream(uint64_t count, EventWriter& writer, Output& output) {
+  v1::WatchEventsRequest request;
+  EventPump::Options options;
+  options.count = count;
+  for (const auto& target : targets_) {
+    request.add_targets(target.name());
+    options.targets.insert(target.name());
+  }
+  for (const auto& probe : probes_)
+    request.add_probes(probe.name());
+  request.set_end_session(id_);
+  request.set_greet(true);
+  pump_ = std::make_unique<EventPump>(api_.WatchEvents(request), std::move(options), writer, output,
+                                      talk_);
+  if (pump_->WaitSubscribed()) return {};
+  return pump_->Stop();
+}
+
+Reply<void> TracingSession::Enable() {
+  std::vector<std::string> names;
+  for (const auto& probe : probes_)
+    names.push_back(probe.name());
+  if (names.empty()) return {};
+  auto enabled = api_.SetProbesEnabled(names, true);
+  if (!enabled) return tl::unexpected(std::move(enabled).error());
+  return {};
+}
+
+// The last word on each probe; what a target that is gone cannot tell stays as it was.
+void TracingSession::RememberCounters() {
+  std::map<std::string, v1::Probe> known;
+  for (const auto& target : targets_) {
+    auto listed = api_.ListProbes(target.name());
+    if (!listed) continue;
+    for (auto& probe : *listed)
+      known.emplace(probe.name(), std::move(probe));
+  }
+  for (auto& probe : probes_) {
+    if (auto found = known.find(probe.name()); found != known.end()) probe = found->second;
+  }
+}
+
+void TracingSession::Detach() {
+  v1::DetachTargetRequest request;
+  request.set_session(id_);
+  for (const auto& target : targets_) {
+    request.set_name(target.name());
+    auto detached = api_.DetachTarget(request);
+    // A target that has exited is no longer there to be let go.
+    if (!detached && detached.error().error.code == ErrorCode::kNotFound) continue;
+    if (!detached) talk_.Fail(detached.error());
+    if (detached && !detached->warning().empty()) talk_.Warn(detached->warning());
+  }
+}
+
+Reply<void> TracingSession::Finish() {
+  talk_.ClearStatus();
+  bool connected = pump_ == nullptr || !pump_->stream_ended();
+  if (connected) {
+    RememberCounters();
+    Detach();
+  }
+  Reply<void> end;
+  if (pump_ != nullptr) {
+    pump_->WaitAllGone(kDrain);
+    end = pump_->Stop();
+    Summarize();
+  }
+  return end;
+}
+
+void TracingSession::Summarize() {
+  std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started_;
+  talk_.Note(fmt::format("{} events in {:.1f} s, {} lost, {} probes", pump_->hits(),
+                         elapsed.count(), pump_->lost(), probes_.size()));
+  for (const auto& probe : probes_)
+    talk_.Note(DescribeProbe(probe));
+}
+
+}  // namespace probed::client

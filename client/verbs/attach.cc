@@ -1,0 +1,150 @@
+// probectl attach: probe running processes until they end or the user has seen enough.
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "client/stop_watch.h"
+#include "client/tracing_session.h"
+#include "client/verbs/connect.h"
+#include "client/verbs/options.h"
+#include "client/verbs/stream_output.h"
+#include "client/verbs/verbs.h"
+
+namespace probed::client {
+namespace {
+
+struct AttachOptions {
+  std::vector<int> pids;
+  bool follow = false;
+  DefinitionOptions definitions;
+  StreamOptions stream;
+
+  bool has_definitions() const {
+    return !definitions.expressions.empty() || !definitions.files.empty();
+  }
+};
+
+v1::AttachTargetRequest RequestFor(int pid, const AttachOptions& options) {
+  v1::AttachTargetRequest request;
+  request.set_pid(pid);
+  request.set_follow_children(options.follow);
+  return request;
+}
+
+// Attaches to every pid. kOk: to all; kPartial: to some; else the exit code of the first failure.
+template <class Attach>
+ExitCode AttachAll(const AttachOptions& options, Talk& talk, Attach attach) {
+  ExitCode worst = ExitCode::kOk;
+  size_t attached = 0;
+  for (int pid : options.pids) {
+    auto target = attach(RequestFor(pid, options));
+    if (target) {
+      ++attached;
+    } else {
+      ExitCode code = talk.Fail(target.error());
+      if (worst == ExitCode::kOk) worst = code;
+    }
+  }
+  return worst != ExitCode::kOk && attached != 0 ? ExitCode::kPartial : worst;
+}
+
+bool NothingAttached(ExitCode code) {
+  return code != ExitCode::kOk && code != ExitCode::kPartial;
+}
+
+// Without definitions: the targets stay attached for later `define`.
+ExitCode Hold(const AttachOptions& options, Api& api, Talk& talk) {
+  return AttachAll(options, talk, [&](const v1::AttachTargetRequest& request) {
+    auto target = api.AttachTarget(request);
+    if (target) fmt::print("{}\n", target->name());
+    return target;
+  });
+}
+
+Reply<void> Begin(const AttachOptions& options, const std::vector<std::string>& lines,
+                  TracingSession& session, StreamOutput& output) {
+  // Created disabled: what happens before we listen would be lost.
+  v1::CreateProbesRequest request = options.definitions.Request(lines);
+  request.set_disabled(true);
+  if (auto defined = session.Define(std::move(request)); !defined) return defined;
+  auto streaming = session.Stream(options.stream.count, *output.writer, output.output);
+  if (!streaming) return streaming;
+  return session.Enable();
+}
+
+std::string DescribeTargets(const TracingSession& session) {
+  std::string text;
+  for (const auto& target : session.targets()) {
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", target.pid(), target.comm());
+  }
+  return text;
+}
+
+std::string_view Describe(StopReason reason) {
+  return reason == StopReason::kTargetsGone ? "the target has ended" : "detached from";
+}
+
+ExitCode Trace(const AttachOptions& options, const std::vector<std::string>& lines, Api& api,
+               Signals& signals, Talk& talk) {
+  auto output = OpenStreamOutput(options.stream);
+  if (!output.ok()) return talk.Fail(output.error());
+  TracingSession session(api, talk);
+  ExitCode attached = AttachAll(options, talk, [&](const v1::AttachTargetRequest& request) {
+    return session.Attach(request);
+  });
+  if (NothingAttached(attached)) return attached;
+  if (auto begun = Begin(options, lines, session, *output); !begun) {
+    ExitCode code = talk.Fail(begun.error());
+    signals.LetInterruptsEndUs();
+    static_cast<void>(session.Finish());
+    return code;
+  }
+  talk.Note(fmt::format("attached to {}; Ctrl-C detaches", DescribeTargets(session)));
+  StopOptions stop;
+  stop.duration_seconds = options.stream.duration_seconds;
+  StopReason reason = WaitForStop(session.pump(), signals, talk, stop);
+  signals.LetInterruptsEndUs();
+  auto end = session.Finish();
+  if (!end) return talk.Fail(end.error());
+  talk.Note(fmt::format("{}: {}", Describe(reason), DescribeTargets(session)));
+  return CheckWritten(output->output, talk) ? attached : ExitCode::kFailure;
+}
+
+// A daemon that ends with us cannot hold a target.
+Result<ExitCode> Attach(const AttachOptions& options, const Invocation& invocation, Talk& talk) {
+  bool tracing = options.has_definitions();
+  PROBED_TRY(auto lines, options.definitions.Lines());
+  PROBED_TRY(Endpoint endpoint, FindEndpoint(invocation.endpoint,
+                                             tracing ? Fallback::kPrivateDaemon : Fallback::kNone));
+  Signals signals;
+  PROBED_TRY(Connection connection, Connect(invocation, std::move(endpoint)));
+  if (!tracing) return Hold(options, *connection.api, talk);
+  return Trace(options, lines, *connection.api, signals, talk);
+}
+
+}  // namespace
+
+void AddAttach(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<AttachOptions>();
+  CLI::App* verb =
+      AddVerb(app, invocation, "attach",
+              "Probe running processes until they end, Ctrl-C, --duration or --count.\n"
+              "Without definitions the targets stay attached, for 'define'.\n"
+              "Example: probectl attach --pid 1234 -e 'p:my/open libc.so.6:openat "
+              "path=+0(%si):string'",
+              [options, &invocation](Talk& talk) {
+                auto code = Attach(*options, invocation, talk);
+                return static_cast<int>(code.ok() ? *code : talk.Fail(code.error()));
+              });
+  verb->add_option("-p,--pid", options->pids, "Process ids, separated by commas")
+      ->required()
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->type_name("PID[,PID]");
+  verb->add_flag("--follow", options->follow, "Follow forked children");
+  AddDefinitionOptions(*verb, options->definitions);
+  AddStreamOptions(*verb, options->stream);
+}
+
+}  // namespace probed::client

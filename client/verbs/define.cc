@@ -1,0 +1,58 @@
+// probectl define: probes in a target that is attached already, all of them or none.
+
+#include <memory>
+
+#include "client/lines.h"
+#include "client/print_probe.h"
+#include "client/verbs/connect.h"
+#include "client/verbs/find_target.h"
+#include "client/verbs/options.h"
+#include "client/verbs/verbs.h"
+
+namespace probed::client {
+namespace {
+
+struct DefineOptions {
+  TargetOption target;
+  DefinitionOptions definitions;
+  bool disabled = false;
+  bool dry_run = false;
+  bool json = false;
+};
+
+ExitCode Define(const DefineOptions& options, Api& api, Talk& talk) {
+  auto lines = options.definitions.Lines();
+  if (!lines.ok()) return talk.Fail(lines.error());
+  auto target = FindTarget(api, options.target);
+  if (!target) return talk.Fail(target.error());
+  v1::CreateProbesRequest request = options.definitions.Request(*lines);
+  request.set_parent(*target);
+  request.set_disabled(options.disabled);
+  request.set_validate_only(options.dry_run);
+  auto created = api.CreateProbes(request);
+  if (!created) return talk.Fail(created.error());
+  for (const auto& probe : created->probes()) {
+    PrintLine(options.json ? ProbeJson(probe) : ProbeLine(probe));
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void AddDefine(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<DefineOptions>();
+  CLI::App* verb = AddVerb(
+      app, invocation, "define",
+      "Define probes in an attached target: all lines or none. They stay until 'delete' or "
+      "'detach'.",
+      [options, &invocation](Talk& talk) {
+        return WithDaemon(invocation, talk, [&](Api& api) { return Define(*options, api, talk); });
+      });
+  AddTargetOption(*verb, options->target);
+  AddDefinitionOptions(*verb, options->definitions);
+  verb->add_flag("--disabled", options->disabled, "Create disabled; see 'enable'");
+  verb->add_flag("--dry-run", options->dry_run, "Judge and plan, change nothing");
+  AddJsonOption(*verb, options->json);
+}
+
+}  // namespace probed::client

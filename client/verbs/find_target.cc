@@ -1,0 +1,97 @@
+#include "client/verbs/find_target.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace probed::client {
+namespace {
+
+RemoteError NotAttached(int pid) {
+  return {.error = {.code = ErrorCode::kNotFound,
+                    .reason = "NOT_ATTACHED",
+                    .message = fmt::format("process {} is not attached", pid),
+                    .hint = fmt::format(
+                        "probectl attach --pid {}; 'probectl targets' lists what is", pid),
+                    .metadata = {}},
+          .verdicts = {}};
+}
+
+RemoteError NoSuchProbe(const std::string& selector) {
+  return {.error = {.code = ErrorCode::kNotFound,
+                    .reason = "NO_SUCH_PROBE",
+                    .message = "no probe is called " + selector,
+                    .hint = "'probectl list' shows their names",
+                    .metadata = {}},
+          .verdicts = {}};
+}
+
+bool NameMatches(std::string_view name, const v1::Probe& probe) {
+  if (name.starts_with("targets/")) return name == probe.name();
+  size_t slash = name.find('/');
+  if (slash == std::string_view::npos) return name == probe.event();
+  if (name.substr(0, slash) != probe.group()) return false;
+  std::string_view event = name.substr(slash + 1);
+  return event.empty() || event == probe.event();
+}
+
+// What follows the first space of the read-back line: place and arguments.
+std::string_view Body(std::string_view definition) {
+  size_t space = definition.find(' ');
+  return space == std::string_view::npos ? std::string_view() : definition.substr(space + 1);
+}
+
+bool BodyMatches(std::string_view wanted, std::string_view body) {
+  if (!body.starts_with(wanted)) return false;
+  return wanted.empty() || body.size() == wanted.size() || body[wanted.size()] == ' ';
+}
+
+}  // namespace
+
+Reply<std::string> FindTarget(Api& api, const TargetOption& option) {
+  if (option.pid == 0) return option.name;
+  auto targets = api.ListTargets();
+  if (!targets) return tl::unexpected(std::move(targets).error());
+  for (const auto& target : *targets) {
+    if (target.pid() == option.pid && target.state() == v1::Target::STATE_RUNNING) {
+      return target.name();
+    }
+  }
+  return tl::unexpected(NotAttached(option.pid));
+}
+
+Reply<std::string> FindParent(Api& api, const TargetOption& option) {
+  auto name = FindTarget(api, option);
+  if (name && name->empty()) return std::string("targets/-");
+  return name;
+}
+
+bool Selects(const std::string& selector, const v1::Probe& probe) {
+  std::string_view text = selector;
+  if (text.starts_with("-:")) text.remove_prefix(2);
+  size_t space = text.find(' ');
+  if (space == std::string_view::npos) return NameMatches(text, probe);
+  return NameMatches(text.substr(0, space), probe) &&
+         BodyMatches(text.substr(space + 1), Body(probe.definition()));
+}
+
+Reply<std::vector<std::string>> SelectProbes(Api& api, const std::string& parent,
+                                             const std::vector<std::string>& selectors) {
+  auto probes = api.ListProbes(parent);
+  if (!probes) return tl::unexpected(std::move(probes).error());
+  std::vector<std::string> names;
+  for (const auto& selector : selectors) {
+    size_t before = names.size();
+    for (const auto& probe : *probes) {
+      if (Selects(selector, probe)) names.push_back(probe.name());
+    }
+    if (names.size() == before) return tl::unexpected(NoSuchProbe(selector));
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace probed::client

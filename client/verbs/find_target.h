@@ -1,0 +1,26 @@
+#pragma once
+// From what the user calls a target or probe to the API's resource names.
+
+#include <string>
+#include <vector>
+
+#include "client/api.h"
+#include "client/verbs/options.h"
+
+namespace probed::client {
+
+// The resource name of the attached target; "" when the options name none. NOT_ATTACHED.
+Reply<std::string> FindTarget(Api& api, const TargetOption& option);
+// The same, "targets/-" when the options name none.
+Reply<std::string> FindParent(Api& api, const TargetOption& option);
+
+// True when `selector` means this probe. A selector is a resource name, EVENT (in every group),
+// GROUP/EVENT, GROUP/ (all of it), any of them behind "-:" and followed by a place and arguments as
+// the read-back form has them (the kernel's deletion syntax).
+bool Selects(const std::string& selector, const v1::Probe& probe);
+
+// Names of all probes below `parent` that the selectors mean. NO_SUCH_PROBE when one means none.
+Reply<std::vector<std::string>> SelectProbes(Api& api, const std::string& parent,
+                                             const std::vector<std::string>& selectors);
+
+}  // namespace probed::client

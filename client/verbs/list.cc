@@ -1,0 +1,51 @@
+// probectl list: the probes there are.
+
+#include <memory>
+
+#include "client/lines.h"
+#include "client/print_probe.h"
+#include "client/verbs/connect.h"
+#include "client/verbs/find_target.h"
+#include "client/verbs/options.h"
+#include "client/verbs/verbs.h"
+
+namespace probed::client {
+namespace {
+
+struct ListOptions {
+  TargetOption target;
+  bool json = false;
+  bool definitions = false;
+};
+
+std::string LineOf(const v1::Probe& probe, const ListOptions& options) {
+  if (options.json) return ProbeJson(probe);
+  return options.definitions ? probe.definition() : ProbeLine(probe);
+}
+
+ExitCode List(const ListOptions& options, Api& api, Talk& talk) {
+  auto parent = FindParent(api, options.target);
+  if (!parent) return talk.Fail(parent.error());
+  auto probes = api.ListProbes(*parent);
+  if (!probes) return talk.Fail(probes.error());
+  for (const auto& probe : *probes)
+    PrintLine(LineOf(probe, options));
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void AddList(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<ListOptions>();
+  CLI::App* verb = AddVerb(
+      app, invocation, "list", "List probes: name, state, mechanism, definition.",
+      [options, &invocation](Talk& talk) {
+        return WithDaemon(invocation, talk, [&](Api& api) { return List(*options, api, talk); });
+      });
+  AddTargetOption(*verb, options->target);
+  verb->add_flag("--definitions", options->definitions,
+                 "Only the definitions, as uprobe_events shows them; 'define -f' takes them back");
+  AddJsonOption(*verb, options->json);
+}
+
+}  // namespace probed::client

@@ -1,0 +1,174 @@
+#include "client/verbs/options.h"
+
+#include <map>
+
+#include "client/input.h"
+#include "client/json_writer.h"
+
+namespace probed::client {
+namespace {
+
+const std::map<std::string, Color> kColors = {
+    {"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}};
+const std::map<std::string, lang::Dialect> kDialects = {{"kernel", lang::Dialect::kKernel},
+                                                        {"extended", lang::Dialect::kExtended}};
+const std::map<std::string, Format> kFormats = {{"trace", Format::kTrace}, {"json", Format::kJson}};
+
+// One word of `words` for `value`. CLI11's own transformer clutters --help with numbers.
+template <class Enum>
+CLI::Option* AddChoice(CLI::App& verb, const std::string& option, Enum& value,
+                       const std::map<std::string, Enum>& words, const std::string& description) {
+  return verb
+      .add_option_function<std::string>(
+          option,
+          [&value, &words, option](const std::string& word) {
+            auto found = words.find(word);
+            if (found == words.end()) throw CLI::ValidationError(option, "unknown word " + word);
+            value = found->second;
+          },
+          description)
+      ->type_name("WORD");
+}
+
+void AddConnectionOptions(CLI::App& verb, Invocation& invocation) {
+  constexpr char kGroup[] = "Connection";
+  EndpointOptions& endpoint = invocation.endpoint;
+  verb.add_option("--address", endpoint.address,
+                  "Daemon: unix:///path or tcp://host:port; also PROBED_ADDRESS")
+      ->type_name("ADDR")
+      ->group(kGroup);
+  verb.add_option("--tls-ca", endpoint.tls.ca,
+                  "PEM file that the daemon's certificate must chain to")
+      ->envname("PROBED_TLS_CA")
+      ->type_name("FILE")
+      ->group(kGroup);
+  verb.add_option("--tls-cert", endpoint.tls.certificate, "PEM file of our certificate")
+      ->envname("PROBED_TLS_CERT")
+      ->type_name("FILE")
+      ->group(kGroup);
+  verb.add_option("--tls-key", endpoint.tls.key, "PEM file of our key")
+      ->envname("PROBED_TLS_KEY")
+      ->type_name("FILE")
+      ->group(kGroup);
+  verb.add_option("--timeout", invocation.timeout_seconds,
+                  "Give up a call to the daemon after so many seconds (30)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("SECONDS")
+      ->group(kGroup);
+}
+
+void AddTalkOptions(CLI::App& verb, Invocation& invocation) {
+  constexpr char kGroup[] = "Talk";
+  verb.add_flag("-q,--quiet", invocation.quiet, "Say nothing but errors and losses")->group(kGroup);
+  AddChoice(verb, "--color", invocation.color, kColors, "auto, always or never; also NO_COLOR")
+      ->group(kGroup);
+}
+
+Error NotUtf8(const std::string& line) {
+  std::string shown;
+  AppendJsonString(line, shown);
+  return {.code = ErrorCode::kInvalidArgument,
+          .reason = "NOT_UTF8",
+          .message = "the definition " + shown + " is not UTF-8",
+          .hint = "another name: the API carries UTF-8 only ('check' takes any bytes)",
+          .metadata = {}};
+}
+
+void AppendLines(std::string_view bytes, std::vector<std::string>& lines) {
+  for (auto& line : lang::SplitLines(bytes)) {
+    if (lang::Classify(line.text) != lang::LineDestination::kEmpty) {
+      lines.push_back(std::move(line.text));
+    }
+  }
+}
+
+}  // namespace
+
+CLI::App* AddVerb(CLI::App& app, Invocation& invocation, const std::string& name,
+                  const std::string& description, std::function<int(Talk&)> run) {
+  CLI::App* verb = app.add_subcommand(name, description);
+  verb->callback([&invocation, run = std::move(run)] { invocation.action = run; });
+  AddConnectionOptions(*verb, invocation);
+  AddTalkOptions(*verb, invocation);
+  return verb;
+}
+
+void AddDialectOption(CLI::App& verb, lang::Dialect& dialect) {
+  AddChoice(verb, "--dialect", dialect, kDialects,
+            "kernel (exactly what uprobe_events takes) or extended (the default)");
+}
+
+void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options) {
+  verb.add_option("-e,--definition", options.expressions,
+                  "A definition line, e.g. 'r:bash/line /usr/bin/bash:readline +0($retval):string'")
+      ->allow_extra_args(false)
+      ->type_name("LINE");
+  verb.add_option("-f,--file", options.files, "Definition lines from a file; - is standard input")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  AddDialectOption(verb, options.dialect);
+  verb.add_flag("--force", options.force, "Allow an offset that is not an instruction boundary");
+  verb.add_flag("--require-armed", options.require_armed,
+                "Refuse a definition whose file is not mapped instead of letting it wait");
+  verb.add_option("--max-active", options.max_active,
+                  "Return probe instances at once, where a definition says nothing")
+      ->type_name("N");
+  verb.add_option("--string-limit", options.string_limit,
+                  "Longest string in bytes (4096, at most 1048576)")
+      ->check(CLI::Range(1u, 1u << 20))
+      ->type_name("BYTES");
+}
+
+Result<std::vector<std::string>> DefinitionOptions::Lines() const {
+  std::vector<std::string> lines;
+  for (const auto& expression : expressions)
+    AppendLines(expression, lines);
+  for (const auto& file : files) {
+    PROBED_TRY(std::string bytes, ReadInput(file));
+    AppendLines(bytes, lines);
+  }
+  for (const auto& line : lines) {
+    if (!IsUtf8(line)) return NotUtf8(line);
+  }
+  return lines;
+}
+
+v1::CreateProbesRequest DefinitionOptions::Request(const std::vector<std::string>& lines) const {
+  v1::CreateProbesRequest request;
+  request.mutable_definitions()->Assign(lines.begin(), lines.end());
+  request.set_dialect(dialect == lang::Dialect::kKernel ? v1::DIALECT_KERNEL
+                                                        : v1::DIALECT_EXTENDED);
+  request.set_force(force);
+  request.set_require_armed(require_armed);
+  request.set_max_active(max_active);
+  request.set_string_limit(string_limit);
+  return request;
+}
+
+void AddStreamOptions(CLI::App& verb, StreamOptions& options) {
+  AddChoice(verb, "--format", options.format, kFormats,
+            "trace (ftrace's lines, the default) or json (one object a line)");
+  verb.add_option("-o,--output", options.output, "Write events there; - is standard output")
+      ->type_name("FILE");
+  verb.add_option("--duration", options.duration_seconds, "Stop after so many seconds")
+      ->check(CLI::PositiveNumber)
+      ->type_name("SECONDS");
+  verb.add_option("--count", options.count, "Stop after so many events")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+}
+
+void AddJsonOption(CLI::App& verb, bool& json) {
+  verb.add_flag("--json", json, "One JSON object a line");
+}
+
+void AddTargetOption(CLI::App& verb, TargetOption& target) {
+  auto* pid = verb.add_option("-p,--pid", target.pid, "Process id of an attached target")
+                  ->check(CLI::PositiveNumber)
+                  ->type_name("PID");
+  verb.add_option("--target", target.name, "Resource name: targets/PID-START")
+      ->excludes(pid)
+      ->type_name("NAME");
+}
+
+}  // namespace probed::client

@@ -1,0 +1,58 @@
+#pragma once
+// Options that several verbs share, so that they are spelled and explained the same everywhere.
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "client/invocation.h"
+#include "engine/lang/definition_set.h"
+#include "probed/v1/probes.pb.h"
+
+namespace probed::client {
+
+// A subcommand with the options that every verb has. `run` is its action.
+CLI::App* AddVerb(CLI::App& app, Invocation& invocation, const std::string& name,
+                  const std::string& description, std::function<int(Talk&)> run);
+
+void AddDialectOption(CLI::App& verb, lang::Dialect& dialect);
+
+// Definition lines of -e and -f, in the order given.
+struct DefinitionOptions {
+  std::vector<std::string> expressions;
+  std::vector<std::string> files;
+  lang::Dialect dialect = lang::Dialect::kExtended;
+  bool force = false;
+  bool require_armed = false;
+  uint32_t max_active = 0;
+  uint32_t string_limit = 0;
+
+  // All lines; blank lines and comments are left out. Errors: a file that cannot be read,
+  // NOT_UTF8 (the API carries UTF-8 only).
+  Result<std::vector<std::string>> Lines() const;
+  // A request without parent and session.
+  v1::CreateProbesRequest Request(const std::vector<std::string>& lines) const;
+};
+void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options);
+
+enum class Format : uint8_t { kTrace, kJson };
+
+struct StreamOptions {
+  Format format = Format::kTrace;
+  std::string output = "-";
+  double duration_seconds = 0;  // 0: no limit
+  uint64_t count = 0;           // 0: no limit
+};
+void AddStreamOptions(CLI::App& verb, StreamOptions& options);
+
+// --json for verbs that print a table.
+void AddJsonOption(CLI::App& verb, bool& json);
+
+// A target by pid or by its resource name.
+struct TargetOption {
+  int pid = 0;
+  std::string name;
+};
+void AddTargetOption(CLI::App& verb, TargetOption& target);
+
+}  // namespace probed::client

@@ -1,0 +1,125 @@
+// probectl run: start a command with probes armed before its first instruction.
+
+#include <memory>
+
+#include "client/command.h"
+#include "client/stop_watch.h"
+#include "client/tracing_session.h"
+#include "client/verbs/connect.h"
+#include "client/verbs/options.h"
+#include "client/verbs/stream_output.h"
+#include "client/verbs/verbs.h"
+
+namespace probed::client {
+namespace {
+
+struct RunOptions {
+  DefinitionOptions definitions;
+  StreamOptions stream;
+  bool no_follow = false;
+};
+
+Error NoCommand() {
+  return {.code = ErrorCode::kInvalidArgument,
+          .reason = "NO_COMMAND",
+          .message = "there is no command to run",
+          .hint = "probectl run [OPTIONS] -- COMMAND [ARGUMENTS]",
+          .metadata = {}};
+}
+
+ExitCode ExecExitCode(const Error& error) {
+  return error.reason == "COMMAND_NOT_FOUND" ? ExitCode::kCommandNotFound
+                                             : ExitCode::kCannotExecute;
+}
+
+// One run: what happens between the fork of the command and its end.
+class Runner {
+ public:
+  Runner(const RunOptions& options, Command& command, Api& api, Signals& signals, Talk& talk)
+      : options_(options), command_(command), signals_(signals), talk_(talk), session_(api, talk) {}
+
+  int Run(const std::vector<std::string>& lines, StreamOutput& output) {
+    if (auto ready = Prepare(lines, output); !ready) return Abandon(ready.error());
+    if (auto released = command_.Release(); !released.ok()) {
+      static_cast<void>(session_.Finish());
+      talk_.Fail(released.error());
+      return static_cast<int>(ExecExitCode(released.error()));
+    }
+    return Watch(output);
+  }
+
+ private:
+  Reply<void> Prepare(const std::vector<std::string>& lines, StreamOutput& output) {
+    v1::AttachTargetRequest attach;
+    attach.set_pid(command_.pid());
+    attach.set_awaiting_exec(true);
+    attach.set_follow_children(!options_.no_follow);
+    if (auto target = session_.Attach(attach); !target) return tl::unexpected(target.error());
+    if (!lines.empty()) {
+      auto defined = session_.Define(options_.definitions.Request(lines));
+      if (!defined) return defined;
+    }
+    return session_.Stream(options_.stream.count, *output.writer, output.output);
+  }
+
+  // The command has not run: let go of it, then its pipe's end lets it go away.
+  int Abandon(const RemoteError& error) {
+    ExitCode code = talk_.Fail(error);
+    static_cast<void>(session_.Finish());
+    return static_cast<int>(code);
+  }
+
+  int Watch(StreamOutput& output) {
+    StopOptions stop;
+    stop.duration_seconds = options_.stream.duration_seconds;
+    stop.status_line = false;  // the terminal is the command's
+    stop.command = &command_;
+    StopReason reason = WaitForStop(session_.pump(), signals_, talk_, stop);
+    auto end = session_.Finish();
+    bool written = CheckWritten(output.output, talk_);
+    if (!end) return static_cast<int>(talk_.Fail(end.error()));
+    auto status = WaitForCommand(command_, signals_, reason);
+    if (!status) return static_cast<int>(ExitCode::kInterrupted);
+    return written ? StatusToExit(*status) : static_cast<int>(ExitCode::kFailure);
+  }
+
+  const RunOptions& options_;
+  Command& command_;
+  Signals& signals_;
+  Talk& talk_;
+  TracingSession session_;
+};
+
+// The order matters: processes are forked before signals are blocked and before gRPC has threads.
+Result<int> Run(const RunOptions& options, const Invocation& invocation, Talk& talk) {
+  if (invocation.command.empty()) return NoCommand();
+  PROBED_TRY(auto lines, options.definitions.Lines());
+  PROBED_TRY(StreamOutput output, OpenStreamOutput(options.stream));
+  PROBED_TRY(Endpoint endpoint, FindEndpoint(invocation.endpoint, Fallback::kPrivateDaemon));
+  PROBED_TRY(Command command, Command::Fork(invocation.command, endpoint.peer));
+  Signals signals;
+  PROBED_TRY(Connection connection, Connect(invocation, std::move(endpoint)));
+  return Runner(options, command, *connection.api, signals, talk).Run(lines, output);
+}
+
+}  // namespace
+
+void AddRun(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* verb =
+      AddVerb(app, invocation, "run",
+              "Run a command with probes armed before its first instruction.\n"
+              "Example: probectl run -e 'r:bash/line /usr/bin/bash:readline "
+              "line=+0($retval):string' -- bash -i",
+              [options, &invocation](Talk& talk) {
+                auto status = Run(*options, invocation, talk);
+                return status.ok() ? *status : static_cast<int>(talk.Fail(status.error()));
+              });
+  verb->footer(
+      "The command follows the options after --: probectl run [OPTIONS] -- COMMAND [ARGS]");
+  AddDefinitionOptions(*verb, options->definitions);
+  AddStreamOptions(*verb, options->stream);
+  verb->add_flag("--no-follow", options->no_follow, "Do not follow forked children");
+}
+
+}  // namespace probed::client

@@ -1,0 +1,128 @@
+// probectl symbols: functions that can be probed, and modules of a target.
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "client/json_writer.h"
+#include "client/lines.h"
+#include "client/verbs/connect.h"
+#include "client/verbs/find_target.h"
+#include "client/verbs/options.h"
+#include "client/verbs/verbs.h"
+
+namespace probed::client {
+namespace {
+
+struct SymbolOptions {
+  TargetOption target;
+  std::string path;
+  std::string pattern;
+  uint64_t limit = 1000;
+  bool modules = false;
+  bool json = false;
+};
+
+std::string SymbolLine(const v1::Symbol& symbol) {
+  std::string line = fmt::format("{}:0x{:x}  {:6}  {}", symbol.module(), symbol.offset(),
+                                 symbol.size(), symbol.name());
+  if (!symbol.version().empty()) line += fmt::format("@{}", symbol.version());
+  if (symbol.ifunc()) line += "  [ifunc]";
+  if (symbol.demangled() != symbol.name() && !symbol.demangled().empty()) {
+    line += fmt::format("  {}", symbol.demangled());
+  }
+  for (const auto& alias : symbol.aliases())
+    line += fmt::format("  ={}", alias);
+  return line;
+}
+
+std::string SymbolJson(const v1::Symbol& symbol) {
+  std::string line;
+  JsonWriter json(line);
+  json.BeginObject();
+  json.Key("name").String(symbol.name());
+  json.Key("demangled").String(symbol.demangled());
+  json.Key("version").String(symbol.version());
+  json.Key("module").String(symbol.module());
+  json.Key("offset").Unsigned(symbol.offset());
+  json.Key("address").Unsigned(symbol.address());
+  json.Key("size").Unsigned(symbol.size());
+  json.Key("ifunc").Bool(symbol.ifunc());
+  json.Key("aliases").BeginArray();
+  for (const auto& alias : symbol.aliases())
+    json.String(alias);
+  json.EndArray().EndObject();
+  return line;
+}
+
+std::string ModuleLine(const v1::Module& module) {
+  return fmt::format("{:016x}-{:016x}  bias 0x{:x}  {}{}  {}", module.start(), module.end(),
+                     module.load_bias(), module.path(), module.deleted() ? " (deleted)" : "",
+                     module.build_id());
+}
+
+std::string ModuleJson(const v1::Module& module) {
+  std::string line;
+  JsonWriter json(line);
+  json.BeginObject();
+  json.Key("path").String(module.path());
+  json.Key("build_id").String(module.build_id());
+  json.Key("load_bias").Unsigned(module.load_bias());
+  json.Key("start").Unsigned(module.start());
+  json.Key("end").Unsigned(module.end());
+  json.Key("deleted").Bool(module.deleted());
+  json.EndObject();
+  return line;
+}
+
+ExitCode Modules(const SymbolOptions& options, const std::string& parent, Api& api, Talk& talk) {
+  auto modules = api.ListModules(parent);
+  if (!modules) return talk.Fail(modules.error());
+  for (const auto& module : *modules) {
+    PrintLine(options.json ? ModuleJson(module) : ModuleLine(module));
+  }
+  return ExitCode::kOk;
+}
+
+ExitCode Symbols(const SymbolOptions& options, Api& api, Talk& talk) {
+  auto parent = FindTarget(api, options.target);
+  if (!parent) return talk.Fail(parent.error());
+  if (options.modules) return Modules(options, *parent, api, talk);
+  v1::SearchSymbolsRequest request;
+  request.set_parent(*parent);
+  request.set_path(options.path);
+  request.set_pattern(options.pattern);
+  auto symbols = api.SearchSymbols(request, options.limit);
+  if (!symbols) return talk.Fail(symbols.error());
+  for (const auto& symbol : *symbols) {
+    PrintLine(options.json ? SymbolJson(symbol) : SymbolLine(symbol));
+  }
+  if (symbols->size() == options.limit) {
+    talk.Note(fmt::format("the first {}; --limit shows more", options.limit));
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void AddSymbols(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<SymbolOptions>();
+  CLI::App* verb = AddVerb(
+      app, invocation, "symbols",
+      "List functions of a file or of an attached target.\n"
+      "Example: probectl symbols --path /usr/bin/bash 'read*'",
+      [options, &invocation](Talk& talk) {
+        return WithDaemon(invocation, talk, [&](Api& api) { return Symbols(*options, api, talk); });
+      });
+  verb->add_option("PATTERN", options->pattern, "Shell pattern of names; without: all");
+  AddTargetOption(*verb, options->target);
+  verb->add_option("--path", options->path, "One file; without: all modules of the target")
+      ->type_name("FILE");
+  verb->add_option("--limit", options->limit, "At most so many (1000)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  verb->add_flag("--modules", options->modules, "List the target's modules instead");
+  AddJsonOption(*verb, options->json);
+}
+
+}  // namespace probed::client
