@@ -2,6 +2,8 @@
 
 #include <libiberty/demangle.h>
 
+#include <csetjmp>
+
 namespace probed::elf {
 namespace {
 
@@ -9,20 +11,23 @@ constexpr size_t kMaxMangled = 16 << 10;
 constexpr size_t kMaxDemangled = 64 << 10;
 constexpr int kOptions = DMGL_PARAMS | DMGL_ANSI;
 
-struct TooLong {};
+struct Output {
+  std::string text;
+  std::jmp_buf too_long;
+};
 
-// Throwing is the only way to stop the demangler. It keeps all its state on the stack, and C code
-// has unwind tables on every architecture we build for.
+// A jump is the only way to stop the demangler, and safe: it is C and keeps its state on the stack.
 void Append(const char* text, size_t length, void* opaque) {
-  auto& output = *static_cast<std::string*>(opaque);
-  if (output.size() + length > kMaxDemangled) throw TooLong();
-  output.append(text, length);
+  auto* output = static_cast<Output*>(opaque);
+  if (output->text.size() + length > kMaxDemangled) std::longjmp(output->too_long, 1);
+  output->text.append(text, length);
 }
 
-bool DemangleInto(const std::string& name, std::string* output) {
+bool DemangleInto(const std::string& name, Output* output) {
+  if (setjmp(output->too_long) != 0) return false;
   // Old Rust names look like C++ ones that end in a hash, so Rust is asked first.
   if (rust_demangle_callback(name.c_str(), kOptions, Append, output) != 0) return true;
-  output->clear();
+  output->text.clear();
   return cplus_demangle_v3_callback(name.c_str(), kOptions, Append, output) != 0;
 }
 
@@ -34,12 +39,8 @@ bool LooksMangled(std::string_view name) {
 
 std::string Demangle(const std::string& name) {
   if (!LooksMangled(name) || name.size() > kMaxMangled) return name;
-  std::string output;
-  try {
-    return DemangleInto(name, &output) ? output : name;
-  } catch (const TooLong&) {
-    return name;
-  }
+  Output output;
+  return DemangleInto(name, &output) ? output.text : name;
 }
 
 }  // namespace probed::elf
