@@ -63,6 +63,7 @@ struct Counts {
   size_t emulated = 0;
   size_t boosted = 0;
   size_t stepped = 0;
+  size_t caught = 0;
   size_t differences = 0;
   std::map<std::string, size_t> skipped;
 };
@@ -122,13 +123,30 @@ class Comparison {
     Outcome native = RunNative(puppet, code, state);
     ++counts_.native;
     counts_.native_finished += native.finished ? 1 : 0;
-    Check("emulated", form, *instruction, native, RunEmulated(puppet, *instruction, state), puppet,
-          arena, counts_.emulated);
-    Check("boosted", form, *instruction, native, RunBoosted(puppet, *instruction, arena, state),
-          puppet, arena, counts_.boosted);
-    Check("stepped", form, *instruction, native, RunStepped(puppet, *instruction, arena, state),
-          puppet, arena, counts_.stepped);
+    auto check = [&](const char* mechanism, const Outcome& outcome, size_t& count) {
+      Check(mechanism, form, *instruction, native, outcome, puppet, arena, count);
+    };
+    Outcome emulated = RunEmulated(puppet, *instruction, state);
+    Outcome stepped = RunStepped(puppet, *instruction, arena, state);
+    check("emulated", emulated, counts_.emulated);
+    check("boosted", RunBoosted(puppet, *instruction, arena, state), counts_.boosted);
+    check("stepped", stepped, counts_.stepped);
+    for (const Outcome& caught : RunCaught(puppet, *instruction, arena, state)) {
+      check("caught", caught, counts_.caught);
+    }
+    ExpectNoExcuse(*instruction, native, emulated, stepped, arena);
     return counts_.differences == before;
+  }
+
+  // A mechanism that declines for no reason would pass every comparison.
+  void ExpectNoExcuse(const Instruction& instruction, const Outcome& native,
+                      const Outcome& emulated, const Outcome& stepped, uint64_t arena) {
+    if (instruction.execution == Execution::kEmulate && native.finished) {
+      EXPECT_TRUE(emulated.ran) << "not emulated: " << instruction.text;
+    }
+    if (arena != layout::kRemoteArena) {
+      EXPECT_TRUE(stepped.ran) << "no copy: " << instruction.text;
+    }
   }
 
   void Check(const char* mechanism, const std::string& form, const Instruction& instruction,
@@ -147,9 +165,9 @@ class Comparison {
   void Print() const {
     fmt::print(
         "[   COUNT  ] {}: {} forms ({} refused), {} native executions ({} without a fault), "
-        "{} emulated, {} boosted, {} stepped, {} differences\n",
+        "{} emulated, {} boosted, {} stepped, {} caught in a copy, {} differences\n",
         name_, counts_.forms, counts_.refused, counts_.native, counts_.native_finished,
-        counts_.emulated, counts_.boosted, counts_.stepped, counts_.differences);
+        counts_.emulated, counts_.boosted, counts_.stepped, counts_.caught, counts_.differences);
     for (const auto& [why, count] : counts_.skipped) {
       fmt::print("[   COUNT  ]   skipped {} forms of {}\n", count, why);
     }

@@ -149,4 +149,29 @@ Outcome RunStepped(Puppet& puppet, const Instruction& instruction, uint64_t aren
   return outcome;
 }
 
+std::vector<Outcome> RunCaught(Puppet& puppet, const Instruction& instruction, uint64_t arena,
+                               const MachineState& state) {
+  std::vector<Outcome> caught;
+  std::optional<Placed> placed = Place(puppet, instruction, arena);
+  // A step shows its trap flag to pushf.
+  if (!placed.has_value() || !placed->copy.boosted || instruction.pushes_flags) return caught;
+  MachineState now = state;
+  now.regs.rip = placed->address;
+  puppet.SetState(now);
+  Stop stop;
+  for (int steps = 0; steps < kMaxSteps && puppet.Step(stop); ++steps) {
+    now = puppet.GetState();
+    if (stop.signal == SIGTRAP && now.regs.rip == placed->address) continue;  // a round of a rep
+    if (stop.signal != SIGTRAP || !placed->Contains(now.regs.rip)) return caught;
+    Outcome outcome{.ran = true, .finished = true, .state = now};
+    if (!LeaveCopy(placed->copy, instruction, placed->original, placed->address,
+                   outcome.state.regs)) {
+      outcome.trouble =
+          fmt::format("caught at an unknown place, +{}", now.regs.rip - placed->address);
+    }
+    caught.push_back(std::move(outcome));
+  }
+  return caught;
+}
+
 }  // namespace probed::arch

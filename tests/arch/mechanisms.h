@@ -22,4 +22,10 @@ Outcome RunBoosted(Puppet& puppet, const Instruction& instruction, uint64_t aren
 Outcome RunStepped(Puppet& puppet, const Instruction& instruction, uint64_t arena,
                    const MachineState& state);
 
+// The boosted copy, stopped after each of its instructions: wherever a thread is caught in a copy,
+// it can be given back to the program as if the instruction were done. One outcome for each such
+// stop.
+std::vector<Outcome> RunCaught(Puppet& puppet, const Instruction& instruction, uint64_t arena,
+                               const MachineState& state);
+
 }  // namespace probed::arch

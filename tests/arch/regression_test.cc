@@ -1,1 +1,154 @@
+// What the differential tests found once, and forms whose states must be chosen by hand.
+
 #include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/arch/hex.h"
+#include "tests/arch/mechanisms.h"
+#include "tests/arch/random_state.h"
+
+namespace probed::arch {
+namespace {
+
+constexpr uint64_t kBase = 0x2'1000'0000;
+constexpr uint64_t kOriginal = kBase + layout::kInstruction;
+constexpr uint64_t kArena = layout::kFarArena;
+constexpr uint64_t kCopy = kBase + kArena + layout::kCopyInArena;
+constexpr uint64_t kStackTop = kBase + layout::kStack + 4096;
+
+class RegressionTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    puppet_ = Puppet::Create(kBase);
+    ASSERT_NE(puppet_, nullptr);
+  }
+
+  // A random state with a usable stack for the instruction in `hex`.
+  MachineState Prepare(const char* hex) {
+    code_ = Hex(hex);
+    MachineState state = RandomState(puppet_->initial(), kBase, 7).Make(code_);
+    code_ = Hex(hex);
+    state.regs.rsp = kStackTop;
+    return state;
+  }
+
+  void StoreAt(MachineState& state, uint64_t address, uint64_t value) {
+    size_t at = layout::kImageSize - layout::kStackSize + (address - kBase - layout::kStack);
+    std::memcpy(&state.memory[at], &value, sizeof value);
+  }
+
+  Outcome ExpectSame(const MachineState& state) {
+    Instruction instruction = Decode(code_, kOriginal).value();
+    Outcome native = RunNative(*puppet_, code_, state);
+    std::vector<Outcome> others = RunCaught(*puppet_, instruction, kArena, state);
+    others.push_back(RunEmulated(*puppet_, instruction, state));
+    others.push_back(RunBoosted(*puppet_, instruction, kArena, state));
+    others.push_back(RunStepped(*puppet_, instruction, kArena, state));
+    for (const Outcome& other : others) {
+      if (!other.ran) continue;
+      EXPECT_EQ(Difference(native, other, kOriginal, kCopy), "");
+    }
+    return native;
+  }
+
+  std::unique_ptr<Puppet> puppet_;
+  std::vector<uint8_t> code_;
+};
+
+// The processor has pushed the return address when it finds that the target is not canonical.
+TEST_F(RegressionTest, ACallToNowhereLeavesTheOriginalReturnAddressBelowTheStack) {
+  MachineState state = Prepare("ff d0");  // call *%rax
+  state.regs.rax = 0x8000'0000'0000'0000;
+  EXPECT_EQ(ExpectSame(state).signal, SIGSEGV);
+}
+
+// The kernel would show the trap flag of the step as the program's own.
+TEST_F(RegressionTest, APopfThatFaultsDoesNotSetTheTrapFlag) {
+  MachineState state = Prepare("9d");
+  state.regs.rsp = kBase + layout::kStack + layout::kStackSize;
+  EXPECT_FALSE(ExpectSame(state).finished);
+}
+
+TEST_F(RegressionTest, APopfMaySetTheTrapFlag) {
+  MachineState state = Prepare("9d");
+  StoreAt(state, kStackTop, 0x302);
+  EXPECT_NE(ExpectSame(state).state.regs.eflags & 0x100, 0u);
+}
+
+TEST_F(RegressionTest, PushfDoesNotSeeTheTrapFlagOfAStep) {
+  ExpectSame(Prepare("9c"));
+}
+
+TEST_F(RegressionTest, ASyscallKeepsRcxAndR11) {
+  MachineState state = Prepare("0f 05");
+  state.regs.rax = 39;  // getpid
+  Outcome native = ExpectSame(state);
+  EXPECT_EQ(native.state.regs.rax, static_cast<uint64_t>(puppet_->pid()));
+  EXPECT_EQ(native.state.regs.rcx, kOriginal + 2);
+}
+
+// Misaligned accesses fault when the program has set AC; emulation must not paper over that.
+TEST_F(RegressionTest, AlignmentChecksAreKept) {
+  MachineState state = Prepare("50");  // push %rax
+  state.regs.eflags |= 1 << 18;
+  state.regs.rsp = kStackTop + 1;
+  EXPECT_EQ(ExpectSame(state).signal, SIGBUS);
+}
+
+TEST_F(RegressionTest, AStackPointerThatIsNotCanonicalGivesSigbus) {
+  for (const char* hex : {"50", "5d", "c3", "e8 00 01 00 00", "ff d0", "ff 30"}) {
+    MachineState state = Prepare(hex);
+    state.regs.rsp = 0x8000'0000'0000'0000;
+    EXPECT_EQ(ExpectSame(state).signal, SIGBUS) << hex;
+  }
+}
+
+TEST_F(RegressionTest, DivisionByZeroNamesTheOriginalInstruction) {
+  MachineState state = Prepare("f7 f9");  // idiv %ecx
+  state.regs.rcx = 0;
+  Outcome native = ExpectSame(state);
+  EXPECT_EQ(native.signal, SIGFPE);
+  EXPECT_EQ(native.signal_address, kOriginal);
+}
+
+// On processors without transactions this is SIGILL; with them every run ends in an abort, because
+// int3 stands behind the instruction.
+TEST_F(RegressionTest, ATransactionAbortsToTheOriginalTarget) {
+  MachineState state = Prepare("c7 f8 20 00 00 00");  // xbegin +0x20
+  Instruction instruction = Decode(code_, kOriginal).value();
+  Outcome native = RunNative(*puppet_, code_, state);
+  Outcome boosted = RunBoosted(*puppet_, instruction, kArena, state);
+  EXPECT_EQ(boosted.state.regs.rip, native.state.regs.rip);
+  EXPECT_EQ(boosted.finished, native.finished);
+  boosted.state.regs.rax = native.state.regs.rax;  // why it aborted
+  EXPECT_EQ(Difference(native, boosted, kOriginal, kCopy), "");
+}
+
+// A program that steps itself: the trap comes from the copy and belongs behind the instruction.
+TEST_F(RegressionTest, AProgramThatStepsItselfStopsBehindTheInstruction) {
+  for (const char* hex : {"90", "74 10", "75 10", "e8 00 01 00 00", "e2 10", "eb 10", "01 c8"}) {
+    MachineState state = Prepare(hex);
+    state.regs.eflags |= 0x100;
+    Stop stop;
+    puppet_->FillCode(code_);
+    puppet_->SetState(state);
+    ASSERT_TRUE(puppet_->Continue(stop));
+    user_regs_struct native = puppet_->GetState().regs;
+    Instruction instruction = Decode(code_, kOriginal).value();
+    OutOfLineCopy copy = BuildCopy(instruction, kOriginal, kCopy).value();
+    puppet_->FillArena(kArena, copy.code);
+    state.regs.rip = kCopy;
+    puppet_->SetState(state);
+    ASSERT_TRUE(puppet_->Continue(stop));
+    user_regs_struct regs = puppet_->GetState().regs;
+    LeaveCopy(copy, instruction, kOriginal, kCopy, regs);
+    EXPECT_EQ(regs.rip, native.rip) << hex;
+    EXPECT_EQ(regs.rsp, native.rsp) << hex;
+    EXPECT_EQ(regs.eflags, native.eflags) << hex;
+    EXPECT_EQ(stop.signal, SIGTRAP);
+  }
+}
+
+}  // namespace
+}  // namespace probed::arch

@@ -9,9 +9,8 @@ constexpr uint64_t kTrapFlag = 1 << 8;
 
 void CorrectSyscallRegisters(const Instruction& instruction, uint64_t original,
                              uint64_t copy_address, user_regs_struct& regs) {
-  uint64_t after_copy = copy_address + instruction.length;
-  if (regs.rip != after_copy) return;
-  if (regs.rcx == after_copy) regs.rcx = original + instruction.length;
+  if (regs.rip == copy_address) return;
+  if (regs.rcx == copy_address + instruction.length) regs.rcx = original + instruction.length;
   // r11 holds the flags of the moment, and with them the trap flag of a single step.
   regs.r11 = (regs.r11 & ~kTrapFlag) | (regs.eflags & kTrapFlag);
 }
