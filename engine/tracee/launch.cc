@@ -37,7 +37,7 @@ Result<Process*> Launcher::Launch(const LaunchRequest& request) {
 Status Launcher::RunToExec(Process& process, sys::SpawnedChild& child) {
   uint64_t deadline_ns = MonotonicNow() + kExecDeadlineNs;
   pid_t pid = child.pid();
-  // From here on every stop is kept; the first is that of the exec.
+  process.HoldAtExec();
   child.LetExec();
   while (registry_.FindProcess(pid) == &process && MonotonicNow() < deadline_ns) {
     bool has_execed = !process.awaiting_exec();

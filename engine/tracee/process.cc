@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "elf/module_map.h"
 #include "engine/sys/proc.h"
@@ -68,6 +69,7 @@ void Process::CountStop(uint64_t nanoseconds) {
 
 Status Process::StartOver() {
   awaiting_exec_ = false;
+  if (std::exchange(hold_at_exec_, false)) Hold();
   arena_.Forget();
   comms_.clear();
   syscall_instruction_ = {};

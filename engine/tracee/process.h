@@ -52,6 +52,8 @@ class Process {
   std::unique_ptr<Thread> RemoveThread(pid_t tid);
   void set_awaiting_exec(bool awaiting) { awaiting_exec_ = awaiting; }
   void set_follow_children(bool follow) { follow_children_ = follow; }
+  // Hold() when the first exec has been done.
+  void HoldAtExec() { hold_at_exec_ = true; }
   // While held, every thread that stops stays stopped. Holds nest.
   void Hold() { ++holds_; }
   void Unhold() { --holds_; }
@@ -77,6 +79,7 @@ class Process {
   bool under_seccomp_ = false;
   bool awaiting_exec_ = false;
   bool follow_children_ = false;
+  bool hold_at_exec_ = false;
   int holds_ = 0;
   RemoteAddr syscall_instruction_;
   mutable std::map<pid_t, std::string> comms_;
