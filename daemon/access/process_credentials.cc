@@ -1,0 +1,55 @@
+#include "daemon/access/process_credentials.h"
+
+#include <sys/stat.h>
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "engine/sys/proc.h"
+
+namespace probed::daemon {
+namespace {
+
+constexpr size_t kMaxProcFile = 1u << 16;
+
+Error NoSuchProcess(pid_t pid) {
+  return Error{ErrorCode::kNotFound,
+               "PROCESS_NOT_FOUND",
+               fmt::format("no process {}", pid),
+               "check the pid, and that it is of the daemon's pid namespace",
+               {{"pid", std::to_string(pid)}}};
+}
+
+bool ReadGids(const std::string& status_path, std::array<gid_t, 3>& gids) {
+  const auto status = ReadFile(status_path, kMaxProcFile);
+  const size_t at = status.ok() ? status->find("\nGid:") : std::string::npos;
+  return at != std::string::npos &&
+         std::sscanf(status->c_str() + at, " Gid: %u %u %u", &gids[0], &gids[1], &gids[2]) == 3;
+}
+
+// Files in /proc/PID belong to the effective uid while the process is dumpable and to root
+// otherwise (task_dump_owner(); the directory itself is exempt, so it cannot be asked).
+bool IsDumpable(const std::string& status_path, uid_t effective_uid) {
+  struct stat owner {};
+  return stat(status_path.c_str(), &owner) == 0 && owner.st_uid == effective_uid;
+}
+
+}  // namespace
+
+Result<ProcessCredentials> ReadCredentials(pid_t pid) {
+  const std::string status_path = fmt::format("/proc/{}/status", pid);
+  const auto status = sys::ReadTaskStatus(pid);
+  const auto stat_fields = sys::ReadTaskStat(pid);
+  ProcessCredentials credentials;
+  if (!status.ok() || !stat_fields.ok() || !ReadGids(status_path, credentials.gids))
+    return NoSuchProcess(pid);
+  credentials.uids = {status->real_uid, status->effective_uid, status->saved_uid};
+  credentials.permitted_capabilities = status->permitted_caps;
+  credentials.dumpable = IsDumpable(status_path, status->effective_uid);
+  credentials.start_ticks = stat_fields->start_ticks;
+  return credentials;
+}
+
+}  // namespace probed::daemon

@@ -1,0 +1,119 @@
+#include "daemon/convert/event.h"
+
+#include <cstring>
+
+#include "base/clock.h"
+#include "daemon/convert/names.h"
+#include "daemon/convert/text.h"
+#include "engine/lang/payload.h"
+
+namespace probed::daemon {
+namespace {
+
+struct ScalarTo {
+  v1::Value* out;
+  void operator()(uint64_t value) const { out->set_unsigned_value(value); }
+  void operator()(int64_t value) const { out->set_signed_value(value); }
+  void operator()(double value) const { out->set_double_value(value); }
+  void operator()(const lang::StringValue& value) const {
+    if (value.fault) {
+      out->set_fault(true);
+      return;
+    }
+    out->set_bytes_value(value.bytes);
+    out->set_truncated(value.truncated);
+  }
+};
+
+void AddValues(const event::HitRecord& hit, v1::Hit* out) {
+  if (!hit.schema) return;
+  auto values = lang::DecodePayload(*hit.schema, hit.payload);
+  if (!values.ok()) {
+    for (size_t i = 0; i < hit.schema->fields.size(); ++i)
+      out->add_values()->set_fault(true);
+    return;
+  }
+  out->mutable_values()->Reserve(static_cast<int>(values->size()));
+  for (const lang::Value& value : *values)
+    ToProto(value, out->add_values());
+}
+
+v1::TargetChange::Change ToProto(event::TargetChange change) {
+  switch (change) {
+    case event::TargetChange::kAttached:
+      return v1::TargetChange::CHANGE_ATTACHED;
+    case event::TargetChange::kForked:
+      return v1::TargetChange::CHANGE_FORKED;
+    case event::TargetChange::kExecuted:
+      return v1::TargetChange::CHANGE_EXECUTED;
+    case event::TargetChange::kExited:
+      return v1::TargetChange::CHANGE_EXITED;
+    case event::TargetChange::kDetached:
+      return v1::TargetChange::CHANGE_DETACHED;
+  }
+  return v1::TargetChange::CHANGE_UNSPECIFIED;
+}
+
+struct ItemTo {
+  v1::Event* out;
+
+  void operator()(const event::HitRecord& hit) const {
+    out->set_sequence(hit.sequence);
+    out->set_monotonic_ns(hit.monotonic_ns);
+    out->set_wall_ns(hit.wall_ns);
+    v1::Hit* to = out->mutable_hit();
+    to->set_schema_id(hit.probe);
+    to->set_pid(hit.target.pid);
+    to->set_tid(hit.tid);
+    to->set_cpu(hit.cpu);
+    to->set_comm(hit.comm.data(), strnlen(hit.comm.data(), hit.comm.size()));
+    to->set_ip(hit.ip);
+    to->set_function(hit.function);
+    AddValues(hit, to);
+  }
+
+  void operator()(const event::LossNotice& loss) const {
+    StampNow();
+    v1::Loss* to = out->mutable_loss();
+    to->set_lost(loss.lost);
+    to->set_first_sequence(loss.first_sequence);
+    to->set_last_sequence(loss.last_sequence);
+    to->set_first_monotonic_ns(loss.first_monotonic_ns);
+    to->set_last_monotonic_ns(loss.last_monotonic_ns);
+  }
+
+  void operator()(const event::TargetNotice& notice) const {
+    StampNow();
+    v1::TargetChange* to = out->mutable_target_change();
+    to->set_target(TargetName(notice.target));
+    to->set_root(TargetName(notice.root));
+    to->set_change(ToProto(notice.change));
+    to->set_wait_status(notice.exit_status);
+    to->set_detail(Utf8(notice.detail));
+  }
+
+  // Notices carry no clocks of their own.
+  void StampNow() const {
+    const Timestamps now = ReadClocks();
+    out->set_monotonic_ns(now.monotonic_ns);
+    out->set_wall_ns(now.wall_ns);
+  }
+};
+
+}  // namespace
+
+void ToProto(const lang::Value& value, v1::Value* out) {
+  if (!value.is_array) {
+    if (!value.elements.empty()) std::visit(ScalarTo{out}, value.elements.front());
+    return;
+  }
+  v1::Array* array = out->mutable_array();
+  for (const lang::Scalar& element : value.elements)
+    std::visit(ScalarTo{array->add_elements()}, element);
+}
+
+void ToProto(const event::Item& item, v1::Event* out) {
+  std::visit(ItemTo{out}, item);
+}
+
+}  // namespace probed::daemon

@@ -1,0 +1,18 @@
+#pragma once
+// Events to the API. Pure; written to be fast, because every hit passes here.
+
+#include <vector>
+
+#include "engine/event/event.h"
+#include "engine/lang/value.h"
+#include "probed/v1/events.pb.h"
+
+namespace probed::daemon {
+
+void ToProto(const lang::Value& value, v1::Value* out);
+
+// A payload that does not decode (what a target can write is hostile) gives a hit whose values are
+// all faults: one wrong record must not end a stream.
+void ToProto(const event::Item& item, v1::Event* out);
+
+}  // namespace probed::daemon

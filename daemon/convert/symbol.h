@@ -1,0 +1,13 @@
+#pragma once
+// Modules, symbols and explanations to the API. Pure.
+
+#include "engine/engine.h"
+#include "probed/v1/symbols.pb.h"
+
+namespace probed::daemon {
+
+v1::Module ToProto(const engine::ModuleInfo& module);
+v1::Symbol ToProto(const engine::SymbolInfo& symbol);
+v1::ExplainLocationResponse ToProto(const engine::Explanation& explanation);
+
+}  // namespace probed::daemon

@@ -1,0 +1,83 @@
+// probed: the program.
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "daemon/daemon.h"
+#include "daemon/logging.h"
+#include "daemon/version.h"
+
+namespace probed::daemon {
+namespace {
+
+constexpr const char* kConfigPath = "/etc/probed/probed.toml";
+
+struct Arguments {
+  std::vector<std::string> listen;
+  std::optional<int> private_fd;
+  std::string config_path = kConfigPath;
+  std::string log_level;
+  std::string log_format;
+  bool check_config = false;
+  bool print_config = false;
+};
+
+void Declare(CLI::App& app, Arguments& arguments) {
+  app.add_option("--listen", arguments.listen, "unix:///path or tcp://host:port; may be repeated");
+  app.add_option("--private-fd", arguments.private_fd,
+                 "serve this connected socket only, give every target back when it closes");
+  app.add_option("--config", arguments.config_path, "configuration file; FILE.d/*.toml go over it")
+      ->capture_default_str();
+  app.add_option("--log-level", arguments.log_level,
+                 "trace, debug, info, warning, error, critical or off");
+  app.add_option("--log-format", arguments.log_format, "text or json");
+  app.add_flag("--check-config", arguments.check_config, "read the configuration and end");
+  app.add_flag("--print-config", arguments.print_config, "print the configuration in force");
+  app.set_version_flag("--version", fmt::format("probed {}", Version()));
+}
+
+Result<Config> ConfigOf(const Arguments& arguments) {
+  PROBED_TRY(Config config,
+             LoadConfig(arguments.config_path, arguments.config_path != kConfigPath));
+  if (!arguments.listen.empty()) config.listen = arguments.listen;
+  if (!arguments.log_level.empty()) config.log_level = arguments.log_level;
+  if (!arguments.log_format.empty()) config.log_format = arguments.log_format;
+  PROBED_RETURN_IF_ERROR(CheckConfig(config));
+  return config;
+}
+
+Status Serve(const Arguments& arguments, Config config) {
+  PROBED_TRY(const auto level, ParseLogLevel(config.log_level));
+  PROBED_TRY(const auto format, ParseLogFormat(config.log_format));
+  PROBED_TRY(UniqueFd signals, BlockSignals());
+  SetUpLogging(format, level);
+  PROBED_TRY(auto daemon,
+             Daemon::Start({std::move(config), arguments.config_path, arguments.private_fd},
+                           std::move(signals)));
+  return daemon->Run();
+}
+
+int Fail(const Error& error) {
+  fmt::print(stderr, "probed: {}\n", error.ToString());
+  return 1;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Puts probes into running programs and streams their events over gRPC.", "probed");
+  Arguments arguments;
+  Declare(app, arguments);
+  CLI11_PARSE(app, argc, argv);
+  auto config = ConfigOf(arguments);
+  if (!config.ok()) return Fail(config.error());
+  if (arguments.print_config) fmt::print("{}", PrintConfig(*config));
+  if (arguments.print_config || arguments.check_config) return 0;
+  const Status served = Serve(arguments, *std::move(config));
+  return served.ok() ? 0 : Fail(served.error());
+}
+
+}  // namespace
+}  // namespace probed::daemon
+
+int main(int argc, char** argv) {
+  return probed::daemon::Main(argc, argv);
+}

@@ -1,0 +1,30 @@
+#pragma once
+// What all services share. Outlives them; every member is thread-safe.
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <stop_token>
+
+#include "base/unique_fd.h"
+#include "daemon/access/authorizer.h"
+#include "daemon/config.h"
+#include "daemon/sessions.h"
+#include "engine/engine.h"
+
+namespace probed::daemon {
+
+struct ServiceContext {
+  engine::Engine& engine;
+  Authorizer& authorizer;
+  Sessions& sessions;
+  const Limits& limits;
+  std::stop_source stop{};  // asks the streams to end
+  std::atomic<uint32_t> subscribers = 0;
+  std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
+};
+
+// The target if probed is attached to it (or still knows it); TARGET_NOT_FOUND otherwise.
+Result<engine::TargetInfo> FindTarget(ServiceContext& context, event::TargetId target);
+
+}  // namespace probed::daemon

@@ -1,0 +1,61 @@
+#include "daemon/services/event_filter.h"
+
+namespace probed::daemon {
+
+// Permission is asked once and again after an exec, not at every hit.
+EventFilter::Known& EventFilter::Lookup(event::TargetId target) {
+  auto it = known_.find(target);
+  if (it == known_.end()) it = known_.emplace(target, Known{target, may_see_(target)}).first;
+  return it->second;
+}
+
+bool EventFilter::WantsTarget(const Known& known, event::TargetId target) const {
+  if (!known.visible) return false;
+  return wanted_.targets.empty() || wanted_.targets.contains(target) ||
+         wanted_.targets.contains(known.root);
+}
+
+bool EventFilter::WantsHit(const event::HitRecord& hit) {
+  if (!wanted_.probes.empty() && !wanted_.probes.contains(hit.probe)) return false;
+  const Known& known = Lookup(hit.target);
+  if (!WantsTarget(known, hit.target)) return false;
+  probe_targets_.try_emplace(hit.probe, known.root);
+  return true;
+}
+
+bool EventFilter::WantsNotice(const event::TargetNotice& notice) {
+  Known& known = Lookup(notice.target);
+  known.root = notice.root;
+  if (notice.change == event::TargetChange::kExecuted) known.visible = may_see_(notice.target);
+  const bool wants = WantsTarget(known, notice.target);
+  if (notice.change == event::TargetChange::kExited ||
+      notice.change == event::TargetChange::kDetached)
+    known_.erase(notice.target);
+  return wants;
+}
+
+bool EventFilter::Wants(const event::Item& item) {
+  std::lock_guard lock(mutex_);
+  if (const auto* hit = std::get_if<event::HitRecord>(&item)) return WantsHit(*hit);
+  if (const auto* notice = std::get_if<event::TargetNotice>(&item)) return WantsNotice(*notice);
+  return true;
+}
+
+bool EventFilter::WantsProbe(const engine::ProbeInfo& probe) {
+  std::lock_guard lock(mutex_);
+  if (!wanted_.probes.empty() && !wanted_.probes.contains(probe.id)) return false;
+  return WantsTarget(Lookup(probe.target), probe.target);
+}
+
+void EventFilter::Learn(const engine::TargetInfo& target) {
+  std::lock_guard lock(mutex_);
+  Lookup(target.id).root = target.root;
+}
+
+event::TargetId EventFilter::TargetOf(const event::HitRecord& hit) {
+  std::lock_guard lock(mutex_);
+  auto it = probe_targets_.find(hit.probe);
+  return it == probe_targets_.end() ? hit.target : it->second;
+}
+
+}  // namespace probed::daemon
