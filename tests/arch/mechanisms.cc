@@ -42,6 +42,7 @@ struct Placed {
   uint64_t address;
 
   bool Contains(uint64_t ip) const { return ip - address < copy.code.size(); }
+  bool IsTwoStep() const { return copy.boosted && copy.states.back().pushed != 0; }
 };
 
 std::optional<Placed> Place(Puppet& puppet, const Instruction& instruction, uint64_t arena) {
@@ -121,7 +122,7 @@ Outcome RunStepped(Puppet& puppet, const Instruction& instruction, uint64_t aren
                    const MachineState& state) {
   Outcome outcome;
   std::optional<Placed> placed = Place(puppet, instruction, arena);
-  if (!placed.has_value()) return outcome;
+  if (!placed.has_value() || placed->IsTwoStep()) return outcome;
   outcome.ran = true;
   MachineState start = state;
   start.regs.rip = placed->address;
@@ -169,9 +170,23 @@ std::vector<Outcome> RunCaught(Puppet& puppet, const Instruction& instruction, u
       outcome.trouble =
           fmt::format("caught at an unknown place, +{}", now.regs.rip - placed->address);
     }
+    // Half a call is taken back; that it ends well is RunBoosted's business.
+    if (outcome.state.regs.rip == placed->original) {
+      outcome.trouble = outcome.state.regs.rsp == state.regs.rsp ? "" : "rsp is not as before";
+      if (outcome.trouble.empty()) continue;
+    }
     caught.push_back(std::move(outcome));
   }
   return caught;
+}
+
+void ForgiveDeadWord(const Puppet& puppet, const Instruction& instruction, Outcome& native,
+                     Outcome& other) {
+  if (!instruction.is_call || native.finished || !other.ran) return;
+  uint64_t at = layout::StackInImage(puppet.base(), native.state.regs.rsp - 8);
+  for (uint64_t end = at + 8; at < end && at < layout::kImageSize; ++at) {
+    other.state.memory[at] = native.state.memory[at];
+  }
 }
 
 }  // namespace probed::arch

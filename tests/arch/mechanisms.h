@@ -18,7 +18,8 @@ Outcome RunEmulated(Puppet& puppet, const Instruction& instruction, const Machin
 Outcome RunBoosted(Puppet& puppet, const Instruction& instruction, uint64_t arena,
                    const MachineState& state);
 
-// The copy, single-stepped and fixed up. `ran` is false when it cannot be built.
+// The copy, single-stepped and fixed up. `ran` is false when it cannot be built, and for a boosted
+// copy whose first instruction is only half of the original.
 Outcome RunStepped(Puppet& puppet, const Instruction& instruction, uint64_t arena,
                    const MachineState& state);
 
@@ -27,5 +28,10 @@ Outcome RunStepped(Puppet& puppet, const Instruction& instruction, uint64_t aren
 // stop.
 std::vector<Outcome> RunCaught(Puppet& puppet, const Instruction& instruction, uint64_t arena,
                                const MachineState& state);
+
+// An indirect call that faults may or may not have written the word below the stack pointer, which
+// it would overwrite when it is restarted: makes the two runs equal there.
+void ForgiveDeadWord(const Puppet& puppet, const Instruction& instruction, Outcome& native,
+                     Outcome& other);
 
 }  // namespace probed::arch

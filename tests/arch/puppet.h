@@ -38,6 +38,12 @@ inline constexpr uint64_t kStack = 896ULL << 20;
 inline constexpr uint64_t kStackSize = 4 * kPage;
 // The shared image of data and stack: the writable and read-only pages one after the other.
 inline constexpr uint64_t kImageSize = 2 * kPage + kPage + kPage + kStackSize;
+
+// Where a stack address is in the image; past its end for any other address.
+constexpr uint64_t StackInImage(uint64_t base, uint64_t address) {
+  uint64_t offset = address - base - kStack;
+  return offset < kStackSize ? kImageSize - kStackSize + offset : kImageSize;
+}
 }  // namespace layout
 
 struct Stop {

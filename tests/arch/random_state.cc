@@ -221,9 +221,8 @@ void RandomState::Restrain(const std::vector<uint8_t>& code, MachineState& state
   }
   // Once popped, the ID flag stays: PTRACE_SETREGS cannot clear it for the next run.
   constexpr uint8_t kIdFlagInThirdByte = 0x20;
-  uint64_t in_stack = state.regs.rsp - (base_ + layout::kStack);
-  size_t third = layout::kImageSize - layout::kStackSize + in_stack + 2;
-  if (code.back() == 0x9d && in_stack < layout::kStackSize && third < state.memory.size()) {
+  uint64_t third = layout::StackInImage(base_, state.regs.rsp + 2);
+  if (code.back() == 0x9d && third < state.memory.size()) {
     state.memory[third] &= static_cast<uint8_t>(~kIdFlagInThirdByte);
   }
   const ZydisDecodedOperand* operand = MemoryOperandOf(*disassembly);

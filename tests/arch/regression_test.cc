@@ -34,8 +34,7 @@ class RegressionTest : public testing::Test {
   }
 
   void StoreAt(MachineState& state, uint64_t address, uint64_t value) {
-    size_t at = layout::kImageSize - layout::kStackSize + (address - kBase - layout::kStack);
-    std::memcpy(&state.memory[at], &value, sizeof value);
+    std::memcpy(&state.memory[layout::StackInImage(kBase, address)], &value, sizeof value);
   }
 
   Outcome ExpectSame(const MachineState& state) {
@@ -58,9 +57,12 @@ class RegressionTest : public testing::Test {
 
 // The processor has pushed the return address when it finds that the target is not canonical.
 TEST_F(RegressionTest, ACallToNowhereLeavesTheOriginalReturnAddressBelowTheStack) {
-  MachineState state = Prepare("ff d0");  // call *%rax
-  state.regs.rax = 0x8000'0000'0000'0000;
-  EXPECT_EQ(ExpectSame(state).signal, SIGSEGV);
+  for (const char* hex : {"ff d0", "ff 14 24"}) {  // call *%rax, call *(%rsp)
+    MachineState state = Prepare(hex);
+    state.regs.rax = 0x8000'0000'0000'0000;
+    StoreAt(state, kStackTop, state.regs.rax);
+    EXPECT_EQ(ExpectSame(state).signal, SIGSEGV) << hex;
+  }
 }
 
 // The kernel would show the trap flag of the step as the program's own.

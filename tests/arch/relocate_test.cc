@@ -65,11 +65,32 @@ TEST(RelocateTest, ADirectCallPushesTheOriginalReturnAddress) {
   EXPECT_LE(Copy("e8 10 00 00 00", kFarCopy)->code.size(), kMaxCopySize);
 }
 
-TEST(RelocateTest, IndirectCallsAndPopfAreStepped) {
-  EXPECT_FALSE(Copy("ff d0", kCopy)->boosted);
+TEST(RelocateTest, AnIndirectCallPushesTheOriginalReturnAddressToo) {
+  // call *%rax -> push 2(%rip); jmp *%rax; .quad 0x401002
+  EXPECT_EQ(CopyHex("ff d0"), "ff 35 02 00 00 00 ff e0 02 10 40 00 00 00 00 00");
+  // call *0x10(%rip) -> push 6(%rip); jmp *0x401016; .quad 0x401006
+  EXPECT_EQ(CopyHex("ff 15 10 00 00 00"),
+            "ff 35 06 00 00 00 ff 25 0a 00 00 f0 06 10 40 00 00 00 00 00");
+  // notrack call *8(%r15)
+  EXPECT_EQ(CopyHex("3e 41 ff 57 08"), "ff 35 05 00 00 00 3e 41 ff 67 08 05 10 40 00 00 00 00 00");
+}
+
+TEST(RelocateTest, CallsThroughTheStackPointerAndPopfAreStepped) {
+  EXPECT_FALSE(Copy("ff d4", kCopy)->boosted);        // call *%rsp
+  EXPECT_FALSE(Copy("ff 54 24 08", kCopy)->boosted);  // call *8(%rsp)
   EXPECT_FALSE(Copy("9d", kCopy)->boosted);
-  EXPECT_EQ(CopyHex("ff 15 10 00 00 00"), "ff 15 10 00 00 f0");
-  EXPECT_TRUE(Copy("0f 05", kCopy)->boosted);
+  EXPECT_EQ(CopyHex("ff 14 24"), "ff 14 24");
+}
+
+TEST(RelocateTest, AHalfDoneIndirectCallIsTakenBack) {
+  Instruction instruction = Decode(Hex("ff d0"), kOriginal).value();
+  OutOfLineCopy copy = BuildCopy(instruction, kOriginal, kCopy).value();
+  user_regs_struct regs{};
+  regs.rip = kCopy + 6;
+  regs.rsp = 0x7000;
+  EXPECT_TRUE(LeaveCopy(copy, instruction, kOriginal, kCopy, regs));
+  EXPECT_EQ(regs.rip, kOriginal);
+  EXPECT_EQ(regs.rsp, 0x7008u);
 }
 
 TEST(RelocateTest, ASyscallLoadsTheOriginalReturnAddressIntoRcx) {

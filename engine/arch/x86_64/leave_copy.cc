@@ -7,6 +7,13 @@ namespace {
 
 constexpr uint64_t kTrapFlag = 1 << 8;
 
+const CopyState* FindState(const OutOfLineCopy& copy, uint64_t copy_address, uint64_t ip) {
+  for (const CopyState& state : copy.states) {
+    if (copy_address + state.offset == ip) return &state;
+  }
+  return nullptr;
+}
+
 void CorrectSyscallRegisters(const Instruction& instruction, uint64_t original,
                              uint64_t copy_address, user_regs_struct& regs) {
   if (regs.rip == copy_address) return;
@@ -40,18 +47,17 @@ bool PushesItsAddress(const Instruction& instruction) {
 }  // namespace
 
 std::optional<uint64_t> OriginalIp(const OutOfLineCopy& copy, uint64_t copy_address, uint64_t ip) {
-  for (const CopyState& state : copy.states) {
-    if (copy_address + state.offset == ip) return state.original_ip;
-  }
-  return std::nullopt;
+  const CopyState* state = FindState(copy, copy_address, ip);
+  return state == nullptr ? std::nullopt : std::optional(state->original_ip);
 }
 
 bool LeaveCopy(const OutOfLineCopy& copy, const Instruction& instruction, uint64_t original,
                uint64_t copy_address, user_regs_struct& regs) {
-  std::optional<uint64_t> ip = OriginalIp(copy, copy_address, regs.rip);
-  if (!ip.has_value()) return false;
+  const CopyState* state = FindState(copy, copy_address, regs.rip);
+  if (state == nullptr) return false;
   if (instruction.is_syscall) CorrectSyscallRegisters(instruction, original, copy_address, regs);
-  regs.rip = *ip;
+  regs.rip = state->original_ip;
+  regs.rsp += state->pushed;
   return true;
 }
 

@@ -1,12 +1,13 @@
 #include "engine/arch/x86_64/relocate.h"
 
+#include <algorithm>
 #include <cstring>
-#include <limits>
 
 namespace probed::arch {
 namespace {
 
 constexpr uint8_t kNearJump = 0xe9;
+constexpr uint8_t kPushLength = 6;
 
 bool FitsInt32(int64_t value) {
   return value == static_cast<int32_t>(value);
@@ -41,6 +42,12 @@ class CodeWriter {
     uint8_t bytes[sizeof value];
     std::memcpy(bytes, &value, sizeof value);
     Bytes(bytes);
+  }
+
+  // `push distance(%rip)`: kPushLength bytes that change no register but the stack pointer.
+  void Push(uint8_t distance) {
+    Bytes({0xff, 0x35});
+    Little(int32_t{distance});
   }
 
   // `jmp target`, or `jmp *(%rip)` and the target behind it when the distance has no 32 bits.
@@ -134,16 +141,42 @@ OutOfLineCopy CopyConditional(const Instruction& instruction, const Place& place
 // A call becomes `push` of the original return address, which lies behind the code, and a jump: the
 // push faults exactly where the call would, and unwinders never see an address of ours.
 OutOfLineCopy CopyRelativeCall(const Instruction& instruction, const Place& place) {
-  constexpr uint8_t kPushLength = 6;
   uint64_t target = RelativeTarget(instruction, place);
   CodeWriter jump(place.copy + kPushLength);
   jump.Jump(target);
   CodeWriter writer(place.copy);
-  writer.Bytes({0xff, 0x35});
-  writer.Little(static_cast<int32_t>(jump.size()));
+  writer.Push(jump.size());
   writer.Bytes(jump.Take());
   writer.Little(place.After(instruction));
   return Finish(std::move(writer), {{0, place.original}, {kPushLength, target}}, kPushLength);
+}
+
+bool UsesStackPointer(const Operand& operand) {
+  return operand.reg == kRsp || operand.memory.base == kRsp;
+}
+
+// `jmp *operand` from `call *operand`: the other row of opcode ff (SDM vol. 2, A.4). No prefix has
+// this value, so its first occurrence is the opcode.
+Instruction JumpInsteadOfCall(const Instruction& call) {
+  constexpr uint8_t kFromRow2ToRow4 = 0x30;
+  Instruction jump = call;
+  *(std::find(jump.bytes.begin(), jump.bytes.end(), 0xff) + 1) ^= kFromRow2ToRow4;
+  return jump;
+}
+
+// As a direct call, but the jump may fault; then LeaveCopy takes the return address off again. What
+// remains is a word below the stack pointer that the call would have overwritten.
+Result<OutOfLineCopy> CopyIndirectCall(const Instruction& instruction, const Place& place) {
+  CodeWriter jump(place.copy + kPushLength);
+  PROBED_RETURN_IF_ERROR(
+      WriteMoved(JumpInsteadOfCall(instruction), {place.original, place.copy + kPushLength}, jump));
+  CodeWriter writer(place.copy);
+  writer.Push(jump.size());
+  writer.Bytes(jump.Take());
+  writer.Little(place.After(instruction));
+  constexpr uint8_t kPushed = sizeof(uint64_t);
+  return Finish(std::move(writer), {{0, place.original}, {kPushLength, place.original, kPushed}},
+                kPushLength);
 }
 
 // The kernel leaves the return ip in rcx, so the copy loads the original's before it jumps back. No
@@ -199,6 +232,9 @@ Result<OutOfLineCopy> BuildCopy(const Instruction& instruction, uint64_t origina
   Place place{original, copy_address};
   if (instruction.is_syscall) return CopySyscall(instruction, place);
   if (instruction.is_call && IsRelative(instruction)) return CopyRelativeCall(instruction, place);
+  if (instruction.is_call && !UsesStackPointer(instruction.operation.source)) {
+    return CopyIndirectCall(instruction, place);
+  }
   if (instruction.is_branch && IsRelative(instruction)) {
     return instruction.operation.kind == OperationKind::kJump ? CopyRelativeJump(instruction, place)
                                                               : CopyConditional(instruction, place);

@@ -20,6 +20,7 @@ inline constexpr size_t kMaxCopySize = 32;  // bytes to reserve for any copy
 struct CopyState {
   uint8_t offset = 0;
   uint64_t original_ip = 0;
+  uint8_t pushed = 0;  // bytes on the stack that must be taken off again
 };
 
 struct OutOfLineCopy {
@@ -33,8 +34,8 @@ struct OutOfLineCopy {
 
 // Places `instruction` (from `original`) at `copy_address`. DISPLACEMENT_OUT_OF_RANGE when its
 // rip-relative operand cannot be reached from there. Branches, calls and `syscall` get a boosted
-// copy too, so that a thread can go on without a tracer; only indirect calls, popf and far branches
-// must be stepped.
+// copy too, so that a thread can go on without a tracer; only popf, far branches and indirect calls
+// through the stack pointer must be stepped.
 Result<OutOfLineCopy> BuildCopy(const Instruction& instruction, uint64_t original,
                                 uint64_t copy_address);
 
@@ -55,10 +56,10 @@ enum class StepResult : uint8_t {
   kFailed,       // executed, but what it pushed could not be corrected
 };
 
-// After one single step (PTRACE_SINGLESTEP) that began at `copy_address`, whether it ended in a
-// trap or in another signal: corrects the ip, a pushed return address, rcx and r11 of a syscall,
-// and the trap flag that pushf saw. `regs` as PTRACE_GETREGS gives them, which hides the trap flag
-// unless it is the program's own.
+// For a copy that is not boosted, after one single step (PTRACE_SINGLESTEP) that began at
+// `copy_address`, whether it ended in a trap or in another signal: corrects the ip, a pushed return
+// address, rcx and r11 of a syscall, and the trap flag that pushf saw. `regs` as PTRACE_GETREGS
+// gives them, which hides the trap flag unless it is the program's own.
 StepResult FixUpAfterStep(const OutOfLineCopy& copy, const Instruction& instruction,
                           uint64_t original, uint64_t copy_address, user_regs_struct& regs,
                           MemoryBus& memory);
