@@ -43,7 +43,7 @@ class Interpreter {
   void SetLength(const FetchOp& op);
   void StoreNumber(uint32_t slot, uint64_t number, const FetchOp& op);
   void StoreMemory(const FetchOp& op);
-  void StoreElement(const FetchOp& op, uint32_t index, const std::byte* bytes);
+  void StoreElement(const FetchOp& op, size_t index, const std::byte* bytes);
   void StoreString(uint32_t slot, uint64_t address);
   void StoreStringArray(const FetchOp& op);
   void StoreBytes(const FetchOp& op);
@@ -77,28 +77,25 @@ void Interpreter::StoreNumber(uint32_t slot, uint64_t number, const FetchOp& op)
   std::memcpy(payload_.data() + slot, &bits, op.size);
 }
 
-void Interpreter::StoreElement(const FetchOp& op, uint32_t index, const std::byte* bytes) {
+void Interpreter::StoreElement(const FetchOp& op, size_t index, const std::byte* bytes) {
   uint64_t number = 0;
   std::memcpy(&number, bytes, op.size);
-  StoreNumber(op.slot + index * op.size, number, op);
+  StoreNumber(op.slot + static_cast<uint32_t>(index) * op.size, number, op);
 }
 
 // One read for all elements. The kernel reads them one by one, so those behind an unreadable page
-// still count.
+// still count, and of an element that runs into one the readable bytes are kept.
 void Interpreter::StoreMemory(const FetchOp& op) {
   std::byte bytes[64 * sizeof(uint64_t)];
   const uint64_t address = value_ + static_cast<uint64_t>(int64_t{op.offset});
-  const size_t wanted = size_t{op.size} * op.count;
-  const size_t got = context_.ReadMemory(address, {bytes, wanted});
-  uint32_t index = 0;
-  for (; (index + 1) * size_t{op.size} <= got; ++index) {
-    StoreElement(op, index, bytes + index * op.size);
-  }
-  for (++index; index < op.count; ++index) {
-    const std::span<std::byte> element{bytes, op.size};
-    if (context_.ReadMemory(address + index * op.size, element) == op.size) {
-      StoreElement(op, index, bytes);
-    }
+  const size_t got = context_.ReadMemory(address, {bytes, size_t{op.size} * op.count});
+  const size_t complete = got / op.size;
+  for (size_t i = 0; i < complete; ++i)
+    StoreElement(op, i, bytes + i * op.size);
+  for (size_t i = complete; i < op.count; ++i) {
+    std::byte element[sizeof(uint64_t)] = {};
+    context_.ReadMemory(address + i * op.size, {element, op.size});
+    StoreElement(op, i, element);
   }
 }
 

@@ -34,12 +34,19 @@ TEST(Fetch, FailedInnerLoadsBorrowNothing) {
             "a=(fault) b=\"text\" c=0x0");
 }
 
+// As the kernel's copy does: what is readable, then zeros.
+TEST(Fetch, ANumberAtTheEdgeKeepsItsReadableBytes) {
+  FakeContext context;
+  context.Map(0x1000, "abc");
+  EXPECT_EQ(Text("a=@0x1001:x32 b=@0x1002:b8@0/64 c=+0(@0x1000)", context), "a=0x6362 b=99 c=0x0");
+}
+
 TEST(Fetch, ArraysGoOnBehindAHole) {
   FakeContext context;
   context.Map(0x1000, "abc");
   context.Map(0x1006, "xyz");
   EXPECT_EQ(Text("a=@0x1000:x8[9]", context), "a={0x61,0x62,0x63,0x0,0x0,0x0,0x78,0x79,0x7a}");
-  EXPECT_EQ(Text("a=@0x1000:x16[4]", context), "a={0x6261,0x0,0x0,0x7978}");
+  EXPECT_EQ(Text("a=@0x1000:x16[4]", context), "a={0x6261,0x63,0x0,0x7978}");
 }
 
 TEST(Fetch, StringArraysStopAtAFailedPointer) {
