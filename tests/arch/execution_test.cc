@@ -20,8 +20,8 @@
 namespace probed::arch {
 namespace {
 
-constexpr uint64_t kHighBase = 0x2'1000'0000;  // addresses of more than 32 bits
-constexpr uint64_t kLowBase = 0x1000'0000;     // for 67 prefixes and absolute addresses
+constexpr uint64_t kHighBase = 0x2000'1000'0000;  // addresses of more than 32 bits
+constexpr uint64_t kLowBase = 0x1000'0000;        // for 67 prefixes and absolute addresses
 
 uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
   const char* value = std::getenv(name);
@@ -53,6 +53,11 @@ const char* Skipped(ZydisMnemonic mnemonic) {
     default:
       return nullptr;
   }
+}
+
+// A 67 prefix cuts the addresses of operands, but not the target of a relative branch.
+bool NeedsLowAddresses(const ZydisDecodedInstruction& instruction) {
+  return instruction.address_width == 32 && !instruction.raw.imm[0].is_relative;
 }
 
 struct Counts {
@@ -99,7 +104,7 @@ class Comparison {
           "{}: {}", ZydisMnemonicGetString(disassembly->instruction.mnemonic), why)];
       return;
     }
-    Puppet& puppet = disassembly->instruction.address_width == 32 ? *low_ : *high_;
+    Puppet& puppet = NeedsLowAddresses(disassembly->instruction) ? *low_ : *high_;
     ++counts_.forms;
     RandomState random(puppet.initial(), puppet.base(), seed_ ^ std::hash<std::string>{}(form));
     for (uint64_t round = 0; round < states; ++round) {

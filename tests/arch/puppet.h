@@ -26,7 +26,7 @@ inline constexpr uint64_t kCode = 0;  // 2 pages of int3; the instruction stands
 inline constexpr uint64_t kInstruction = kCode + 0x1000 - 9;  // crosses the page when long
 inline constexpr uint64_t kNearArena = 1 << 20;               // 1 MiB away
 inline constexpr uint64_t kFarArena = 1536ULL << 20;          // 1.5 GiB away
-inline constexpr uint64_t kRemoteArena = 6ULL << 30;          // out of reach of a rel32
+inline constexpr uint64_t kRemoteArena = 1ULL << 45;          // out of reach of a rel32
 inline constexpr uint64_t kCopyInArena = 0x100;
 // Data: two writable pages, a hole, one writable page, one read-only page, a hole.
 inline constexpr uint64_t kData = 768ULL << 20;

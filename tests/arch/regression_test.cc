@@ -11,7 +11,7 @@
 namespace probed::arch {
 namespace {
 
-constexpr uint64_t kBase = 0x2'1000'0000;
+constexpr uint64_t kBase = 0x2000'1000'0000;
 constexpr uint64_t kOriginal = kBase + layout::kInstruction;
 constexpr uint64_t kArena = layout::kFarArena;
 constexpr uint64_t kCopy = kBase + kArena + layout::kCopyInArena;

@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/arch/x86_64/code_writer.h"
+
 namespace probed::arch {
 namespace {
-
-constexpr uint8_t kNearJump = 0xe9;
-constexpr uint8_t kPushLength = 6;
-
-bool FitsInt32(int64_t value) {
-  return value == static_cast<int32_t>(value);
-}
 
 Error OutOfRange(uint64_t original, uint64_t copy_address) {
   return {
@@ -21,51 +16,6 @@ Error OutOfRange(uint64_t original, uint64_t copy_address) {
       .hint = "place the copy within 2 GiB of the instruction and of its operand",
       .metadata = {{"original", std::to_string(original)}, {"copy", std::to_string(copy_address)}}};
 }
-
-// Bytes that will stand at a known address.
-class CodeWriter {
- public:
-  explicit CodeWriter(uint64_t address) : address_(address) {}
-
-  uint64_t here() const { return address_ + code_.size(); }
-  uint8_t size() const { return static_cast<uint8_t>(code_.size()); }
-  std::vector<uint8_t> Take() { return std::move(code_); }
-
-  void Bytes(std::span<const uint8_t> bytes) {
-    code_.insert(code_.end(), bytes.begin(), bytes.end());
-  }
-  void Bytes(std::initializer_list<uint8_t> bytes) {
-    code_.insert(code_.end(), bytes.begin(), bytes.end());
-  }
-  template <class Integer>
-  void Little(Integer value) {
-    uint8_t bytes[sizeof value];
-    std::memcpy(bytes, &value, sizeof value);
-    Bytes(bytes);
-  }
-
-  // `push distance(%rip)`: kPushLength bytes that change no register but the stack pointer.
-  void Push(uint8_t distance) {
-    Bytes({0xff, 0x35});
-    Little(int32_t{distance});
-  }
-
-  // `jmp target`, or `jmp *(%rip)` and the target behind it when the distance has no 32 bits.
-  void Jump(uint64_t target) {
-    int64_t distance = static_cast<int64_t>(target - (here() + 5));
-    if (FitsInt32(distance)) {
-      Bytes({kNearJump});
-      Little(static_cast<int32_t>(distance));
-    } else {
-      Bytes({0xff, 0x25, 0, 0, 0, 0});
-      Little(target);
-    }
-  }
-
- private:
-  uint64_t address_;
-  std::vector<uint8_t> code_;
-};
 
 struct Place {
   uint64_t original;
@@ -142,13 +92,14 @@ OutOfLineCopy CopyConditional(const Instruction& instruction, const Place& place
 // push faults exactly where the call would, and unwinders never see an address of ours.
 OutOfLineCopy CopyRelativeCall(const Instruction& instruction, const Place& place) {
   uint64_t target = RelativeTarget(instruction, place);
-  CodeWriter jump(place.copy + kPushLength);
+  CodeWriter jump(place.copy + CodeWriter::kPushLength);
   jump.Jump(target);
   CodeWriter writer(place.copy);
   writer.Push(jump.size());
   writer.Bytes(jump.Take());
   writer.Little(place.After(instruction));
-  return Finish(std::move(writer), {{0, place.original}, {kPushLength, target}}, kPushLength);
+  return Finish(std::move(writer), {{0, place.original}, {CodeWriter::kPushLength, target}},
+                CodeWriter::kPushLength);
 }
 
 bool UsesStackPointer(const Operand& operand) {
@@ -167,16 +118,17 @@ Instruction JumpInsteadOfCall(const Instruction& call) {
 // As a direct call, but the jump may fault; then LeaveCopy takes the return address off again. What
 // remains is a word below the stack pointer that the call would have overwritten.
 Result<OutOfLineCopy> CopyIndirectCall(const Instruction& instruction, const Place& place) {
-  CodeWriter jump(place.copy + kPushLength);
-  PROBED_RETURN_IF_ERROR(
-      WriteMoved(JumpInsteadOfCall(instruction), {place.original, place.copy + kPushLength}, jump));
+  CodeWriter jump(place.copy + CodeWriter::kPushLength);
+  PROBED_RETURN_IF_ERROR(WriteMoved(JumpInsteadOfCall(instruction),
+                                    {place.original, place.copy + CodeWriter::kPushLength}, jump));
   CodeWriter writer(place.copy);
   writer.Push(jump.size());
   writer.Bytes(jump.Take());
   writer.Little(place.After(instruction));
   constexpr uint8_t kPushed = sizeof(uint64_t);
-  return Finish(std::move(writer), {{0, place.original}, {kPushLength, place.original, kPushed}},
-                kPushLength);
+  return Finish(std::move(writer),
+                {{0, place.original}, {CodeWriter::kPushLength, place.original, kPushed}},
+                CodeWriter::kPushLength);
 }
 
 // The kernel leaves the return ip in rcx, so the copy loads the original's before it jumps back. No
