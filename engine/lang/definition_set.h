@@ -16,8 +16,11 @@
 namespace probed::lang {
 
 enum class Dialect : uint8_t {
-  kKernel,    // exactly uprobe_events
-  kExtended,  // plus path:symbol, $argN, %xmmN, f32/f64/bytes, long strings
+  kKernel,  // exactly uprobe_events
+  // Plus PATH:SYMBOL[+OFFSET] and paths without '/'; rN for maxactive; $argN at entry and return;
+  // %xmm0-%xmm15 (a value of 64 bits); types f32, f64 and bytes(LENGTH[:TYPE]), LENGTH being a
+  // fetcharg read as s64 unless TYPE says otherwise; expressions of 255 bytes; constant strings.
+  kExtended,
 };
 
 // How a definition's path is looked up; the order of checks asks for it in the middle of a line.

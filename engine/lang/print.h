@@ -9,7 +9,9 @@
 
 namespace probed::lang {
 
-// Appends " name=value" for each field. `values` has one entry per field.
+// Appends " name=value" for each field. `values` has one entry per field. What ftrace does not
+// know: f32 and f64 print as the shortest decimal that reads back the same; bytes print quoted,
+// with \xNN for what is not printable ASCII and a backslash before '"' and '\'.
 void AppendArguments(const EventSchema& schema, const std::vector<Value>& values, std::string& out);
 
 struct TraceLine {
