@@ -12,6 +12,8 @@ const char* SymbolSourceName(SymbolSource source) {
       return ".gnu_debugdata";
     case SymbolSource::kDebugFile:
       return "debug file";
+    case SymbolSource::kGoTable:
+      return ".gopclntab";
   }
   return "";
 }

@@ -14,7 +14,7 @@ enum class SymbolKind : uint8_t {
   kLabel,  // untyped, as hand-written assembly leaves them
 };
 
-enum class SymbolSource : uint8_t { kSymtab, kDynsym, kDebugData, kDebugFile };
+enum class SymbolSource : uint8_t { kSymtab, kDynsym, kDebugData, kDebugFile, kGoTable };
 
 struct Symbol {
   std::string name;
@@ -35,7 +35,7 @@ struct FunctionBounds {
   std::string symbol;  // may be empty (from an FDE)
 };
 
-// ".symtab", ".dynsym", ".gnu_debugdata" or "debug file".
+// ".symtab", ".dynsym", ".gnu_debugdata", "debug file" or ".gopclntab".
 const char* SymbolSourceName(SymbolSource source);
 
 }  // namespace probed::elf

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "elf/go_functions.h"
 #include "elf/symbol_table.h"
 
 namespace probed::elf {
@@ -25,7 +26,7 @@ std::vector<Symbol> LoadStatic(const DebugFileRequest& file) {
   if (auto inner = ReadDebugData(file.image, file.headers)) {
     return ReadSymtab(inner->image, inner->headers, SymbolSource::kDebugData);
   }
-  return {};
+  return ReadGoFunctions(file.image, file.headers);
 }
 
 }  // namespace

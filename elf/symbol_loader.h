@@ -9,8 +9,8 @@
 
 namespace probed::elf {
 
-// .dynsym and .symtab; for a stripped file also its debug file, else its .gnu_debugdata. Functions
-// outside of executable segments are left out.
+// .dynsym and .symtab; for a stripped file also its debug file, else its .gnu_debugdata, else the
+// Go runtime's table. Functions outside of executable segments are left out.
 std::vector<Symbol> LoadSymbols(const DebugFileRequest& file, std::span<const Segment> segments);
 
 }  // namespace probed::elf

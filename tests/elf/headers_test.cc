@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <iomanip>
 #include <sstream>
@@ -147,26 +146,6 @@ TEST(Headers, WhatIsNoProgramIsNamed) {
   auto missing = File::Open("/nonexistent/file");
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.error().code, ErrorCode::kNotFound);
-}
-
-TEST(Headers, GoIsKnownByItsMarks) {
-  for (const char* name : {"go", "go_stripped"}) {
-    std::string path = Fixture(name);
-    if (::access(path.c_str(), R_OK) != 0) GTEST_SKIP() << "no Go toolchain";
-    EXPECT_TRUE(MustOpen(path)->is_go()) << path;
-  }
-  auto work = MustOpen(Fixture("go"))->FindFunction("main.work");
-  ASSERT_TRUE(work.ok()) << work.error().ToString();
-  for (const std::string& line : RunLines("go tool nm -size " + Fixture("go"))) {
-    std::istringstream fields(line);
-    std::string address, size, type, name;
-    fields >> address >> size >> type >> name;
-    if (name != "main.work") continue;
-    EXPECT_EQ(work->address.value, std::stoull(address, nullptr, 16));
-    EXPECT_EQ(work->size, std::stoull(size));
-  }
-  for (const std::string& path : SystemFiles())
-    EXPECT_FALSE(MustOpen(path)->is_go()) << path;
 }
 
 }  // namespace

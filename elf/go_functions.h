@@ -1,0 +1,19 @@
+#pragma once
+// Names of the functions of a Go program whose symbol table was stripped, from the table that the
+// Go runtime itself needs for stack traces. Go, src/internal/abi and debug/gosym (pclntab, 1.18
+// on).
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "elf/headers.h"
+#include "elf/symbol.h"
+
+namespace probed::elf {
+
+// Empty when there is no .gopclntab of a known version, or it is to be relocated at run time (PIE).
+// A size reaches to the next function, padding included.
+std::vector<Symbol> ReadGoFunctions(const Image& image, const Headers& headers);
+
+}  // namespace probed::elf
