@@ -46,11 +46,11 @@ bool ReadObject(int fd, T& object) {
   ::_exit(127);
 }
 
-Error ExecError(int error_number) {
+Error ExecError(const std::string& name, int error_number) {
   bool missing = error_number == ENOENT || error_number == ENOTDIR;
   return {.code = missing ? ErrorCode::kNotFound : ErrorCode::kPermissionDenied,
           .reason = missing ? "COMMAND_NOT_FOUND" : "CANNOT_EXECUTE",
-          .message = std::string("cannot run the command: ") + std::strerror(error_number),
+          .message = "cannot run " + name + ": " + std::strerror(error_number),
           .hint = missing ? "a path, or a name on PATH" : "",
           .metadata = {}};
 }
@@ -70,14 +70,15 @@ Result<Command> Command::Fork(const std::vector<std::string>& words, pid_t trace
     go.writer.Reset();
     BecomeProgram(argv.data(), tracer, go.reader.get(), outcome.writer.get());
   }
-  return Command(pid, std::move(go.writer), std::move(outcome.reader));
+  return Command(words[0], pid, std::move(go.writer), std::move(outcome.reader));
 }
 
-Command::Command(pid_t pid, UniqueFd go, UniqueFd outcome)
-    : pid_(pid), go_(std::move(go)), outcome_(std::move(outcome)) {}
+Command::Command(std::string name, pid_t pid, UniqueFd go, UniqueFd outcome)
+    : name_(std::move(name)), pid_(pid), go_(std::move(go)), outcome_(std::move(outcome)) {}
 
 Command::Command(Command&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)),
+    : name_(std::move(other.name_)),
+      pid_(std::exchange(other.pid_, -1)),
       go_(std::move(other.go_)),
       outcome_(std::move(other.outcome_)),
       status_(other.status_) {}
@@ -93,7 +94,7 @@ Result<void> Command::Release() {
   [[maybe_unused]] ssize_t written = ::write(go_.get(), &byte, 1);
   go_.Reset();
   int error_number = 0;
-  if (ReadObject(outcome_.get(), error_number)) return ExecError(error_number);
+  if (ReadObject(outcome_.get(), error_number)) return ExecError(name_, error_number);
   return {};
 }
 

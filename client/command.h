@@ -31,8 +31,9 @@ class Command {
   void Signal(int number);
 
  private:
-  Command(pid_t pid, UniqueFd go, UniqueFd outcome);
+  Command(std::string name, pid_t pid, UniqueFd go, UniqueFd outcome);
 
+  std::string name_;  // for messages
   pid_t pid_;
   UniqueFd go_;       // a byte: exec; end of file: exit
   UniqueFd outcome_;  // errno of the exec; end of file: it worked

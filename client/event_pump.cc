@@ -87,7 +87,9 @@ void EventPump::TakeTargetChange(const v1::TargetChange& change) {
       change.change() != v1::TargetChange::CHANGE_DETACHED) {
     return;
   }
-  if (options_.targets.erase(change.target()) == 0 || !options_.targets.empty()) return;
+  if (options_.targets.erase(change.target()) == 0) return;
+  if (change.change() == v1::TargetChange::CHANGE_DETACHED) let_go_ = true;
+  if (!options_.targets.empty()) return;
   all_gone_ = true;
   Wake();
 }

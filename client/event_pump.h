@@ -45,6 +45,8 @@ class EventPump {
   bool stream_ended() const { return stream_ended_; }
   // Every target of Options has exited or was let go.
   bool all_gone() const { return all_gone_; }
+  // Some of them were let go rather than exited.
+  bool let_go() const { return let_go_; }
   bool WaitAllGone(std::chrono::milliseconds at_most);
 
   uint64_t hits() const { return hits_; }
@@ -76,6 +78,7 @@ class EventPump {
   std::atomic<bool> done_ = false;
   std::atomic<bool> stream_ended_ = false;
   std::atomic<bool> all_gone_ = false;
+  std::atomic<bool> let_go_ = false;
 
   std::mutex mutex_;
   std::condition_variable changed_;

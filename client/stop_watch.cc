@@ -62,12 +62,34 @@ bool TakeSignals(Signals& signals, Command* command) {
   return interrupted;
 }
 
+// Why the pump has nothing more for us; none while it has.
+std::optional<StopReason> PumpEnd(const EventPump& pump, bool wants_targets) {
+  if (wants_targets && pump.all_gone()) {
+    return pump.let_go() ? StopReason::kTargetsLetGo : StopReason::kTargetsEnded;
+  }
+  if (pump.stream_ended()) return StopReason::kStreamEnded;
+  if (pump.done()) return StopReason::kDone;
+  return std::nullopt;
+}
+
 void Wait(const EventPump* pump, Signals& signals, int timeout) {
   pollfd fds[] = {{signals.fd(), POLLIN, 0}, {pump != nullptr ? pump->fd() : -1, POLLIN, 0}};
   ::poll(fds, std::size(fds), timeout);
 }
 
 }  // namespace
+
+ExitCode ExitCodeOf(StopReason reason, Talk& talk) {
+  if (reason == StopReason::kStreamEnded) {
+    talk.Warn("the daemon ended the stream");
+    return ExitCode::kConnect;
+  }
+  if (reason == StopReason::kTargetsLetGo) {
+    talk.Warn("the target was let go by the daemon or by another client");
+    return ExitCode::kFailure;
+  }
+  return ExitCode::kOk;
+}
 
 StopReason WaitForStop(EventPump& pump, Signals& signals, Talk& talk, const StopOptions& options) {
   StatusTicker ticker(options.status_line);
@@ -76,8 +98,7 @@ StopReason WaitForStop(EventPump& pump, Signals& signals, Talk& talk, const Stop
     pump.ClearWake();
     if (TakeSignals(signals, options.command)) return StopReason::kInterrupted;
     if (options.command != nullptr && options.command->TryWait()) return StopReason::kCommandEnded;
-    if (pump.done()) return StopReason::kDone;
-    if (options.command == nullptr && pump.all_gone()) return StopReason::kTargetsGone;
+    if (auto why = PumpEnd(pump, options.command == nullptr)) return *why;
     if (Clock::now() >= end) return StopReason::kDuration;
     ticker.Tick(pump, talk);
     Wait(&pump, signals, TimeoutUntil(std::min(end, ticker.next())));

@@ -14,8 +14,10 @@ namespace probed::client {
 enum class StopReason : uint8_t {
   kInterrupted,
   kDuration,
-  kDone,  // the count was reached, the reader of our output went away, the stream ended
-  kTargetsGone,
+  kDone,         // the count was reached, or the reader of our output went away
+  kStreamEnded,  // not our doing
+  kTargetsEnded,
+  kTargetsLetGo,  // not our doing
   kCommandEnded,
 };
 
@@ -25,6 +27,9 @@ struct StopOptions {
   // `run`: its end is a reason, and signals sent to us alone are passed on to it.
   Command* command = nullptr;
 };
+
+// The exit code for a watch that ended this way and was cleaned up; says what was unexpected.
+ExitCode ExitCodeOf(StopReason reason, Talk& talk);
 
 StopReason WaitForStop(EventPump& pump, Signals& signals, Talk& talk, const StopOptions& options);
 

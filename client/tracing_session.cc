@@ -13,6 +13,8 @@ namespace {
 
 // After a detach was answered, the notice of it is on its way behind the last events.
 constexpr std::chrono::milliseconds kDrain{2000};
+// Other sessions still hold the target: no notice will come, only events that are under way.
+constexpr std::chrono::milliseconds kSharedDrain{100};
 
 std::string NewSessionId() {
   uint64_t random = 0;
@@ -97,32 +99,38 @@ void TracingSession::RememberCounters() {
   }
 }
 
-void TracingSession::Detach() {
+void TracingSession::DrainEnded() {
+  pump_->WaitAllGone(kDrain);
+}
+
+bool TracingSession::Detach() {
   v1::DetachTargetRequest request;
   request.set_session(id_);
+  bool all = true;
   for (const auto& target : targets_) {
     request.set_name(target.name());
     auto detached = api_.DetachTarget(request);
+    all = all && detached && detached->detached();
     // A target that has exited is no longer there to be let go.
     if (!detached && detached.error().error.code == ErrorCode::kNotFound) continue;
     if (!detached) talk_.Fail(detached.error());
     if (detached && !detached->warning().empty()) talk_.Warn(detached->warning());
   }
+  return all;
 }
 
 Reply<void> TracingSession::Finish() {
   talk_.ClearStatus();
-  bool connected = pump_ == nullptr || !pump_->stream_ended();
-  if (connected) {
-    RememberCounters();
+  if (pump_ == nullptr) {
     Detach();
+    return {};
   }
-  Reply<void> end;
-  if (pump_ != nullptr) {
-    pump_->WaitAllGone(kDrain);
-    end = pump_->Stop();
-    Summarize();
+  if (!pump_->stream_ended()) RememberCounters();
+  if (!pump_->stream_ended() && !pump_->all_gone()) {
+    pump_->WaitAllGone(Detach() ? kDrain : kSharedDrain);
   }
+  auto end = pump_->Stop();
+  Summarize();
   return end;
 }
 

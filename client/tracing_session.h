@@ -30,13 +30,15 @@ class TracingSession {
   EventPump& pump() { return *pump_; }
   const std::vector<v1::Target>& targets() const { return targets_; }
 
+  // The command has ended: takes what it left behind on the stream.
+  void DrainEnded();
   // Reads the counters, lets go of every target, takes the events under way, prints the summary.
   // Returns how the stream ended.
   Reply<void> Finish();
 
  private:
   void RememberCounters();
-  void Detach();
+  bool Detach();  // true: nobody holds any of the targets any more
   void Summarize();
 
   Api& api_;

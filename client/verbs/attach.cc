@@ -82,7 +82,7 @@ std::string DescribeTargets(const TracingSession& session) {
 }
 
 std::string_view Describe(StopReason reason) {
-  return reason == StopReason::kTargetsGone ? "the target has ended" : "detached from";
+  return reason == StopReason::kTargetsEnded ? "ended" : "detached from";
 }
 
 ExitCode Trace(const AttachOptions& options, const std::vector<std::string>& lines, Api& api,
@@ -108,7 +108,9 @@ ExitCode Trace(const AttachOptions& options, const std::vector<std::string>& lin
   auto end = session.Finish();
   if (!end) return talk.Fail(end.error());
   talk.Note(fmt::format("{}: {}", Describe(reason), DescribeTargets(session)));
-  return CheckWritten(output->output, talk) ? attached : ExitCode::kFailure;
+  if (!CheckWritten(output->output, talk)) return ExitCode::kFailure;
+  ExitCode judged = ExitCodeOf(reason, talk);
+  return judged == ExitCode::kOk ? attached : judged;
 }
 
 // A daemon that ends with us cannot hold a target.
@@ -120,7 +122,9 @@ Result<ExitCode> Attach(const AttachOptions& options, const Invocation& invocati
   Signals signals;
   PROBED_TRY(Connection connection, Connect(invocation, std::move(endpoint)));
   if (!tracing) return Hold(options, *connection.api, talk);
-  return Trace(options, lines, *connection.api, signals, talk);
+  ExitCode code = Trace(options, lines, *connection.api, signals, talk);
+  if (code == ExitCode::kConnect) ReportDaemonLog(connection, talk);
+  return code;
 }
 
 }  // namespace

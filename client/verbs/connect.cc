@@ -19,6 +19,12 @@ Result<Connection> Connect(const Invocation& invocation) {
   return Connect(invocation, std::move(endpoint));
 }
 
+void ReportDaemonLog(const Connection& connection, Talk& talk) {
+  if (!connection.endpoint->daemon) return;
+  std::string log = connection.endpoint->daemon->Log();
+  if (!log.empty()) talk.Warn("the private daemon said:\n" + log);
+}
+
 int WithDaemon(const Invocation& invocation, Talk& talk,
                const std::function<ExitCode(Api&)>& body) {
   auto connection = Connect(invocation);

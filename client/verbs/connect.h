@@ -18,6 +18,9 @@ struct Connection {
 Result<Connection> Connect(const Invocation& invocation);
 Result<Connection> Connect(const Invocation& invocation, Endpoint endpoint);
 
+// What a private daemon that failed said last; nothing when there is none.
+void ReportDaemonLog(const Connection& connection, Talk& talk);
+
 // Runs `body` with a connection to a running daemon; a failed connection is reported.
 int WithDaemon(const Invocation& invocation, Talk& talk, const std::function<ExitCode(Api&)>& body);
 

@@ -75,11 +75,15 @@ class Runner {
     stop.status_line = false;  // the terminal is the command's
     stop.command = &command_;
     StopReason reason = WaitForStop(session_.pump(), signals_, talk_, stop);
+    if (reason == StopReason::kCommandEnded) session_.DrainEnded();
     auto end = session_.Finish();
     bool written = CheckWritten(output.output, talk_);
     if (!end) return static_cast<int>(talk_.Fail(end.error()));
     auto status = WaitForCommand(command_, signals_, reason);
     if (!status) return static_cast<int>(ExitCode::kInterrupted);
+    if (ExitCode judged = ExitCodeOf(reason, talk_); judged != ExitCode::kOk) {
+      return static_cast<int>(judged);
+    }
     return written ? StatusToExit(*status) : static_cast<int>(ExitCode::kFailure);
   }
 
@@ -99,7 +103,9 @@ Result<int> Run(const RunOptions& options, const Invocation& invocation, Talk& t
   PROBED_TRY(Command command, Command::Fork(invocation.command, endpoint.peer));
   Signals signals;
   PROBED_TRY(Connection connection, Connect(invocation, std::move(endpoint)));
-  return Runner(options, command, *connection.api, signals, talk).Run(lines, output);
+  int status = Runner(options, command, *connection.api, signals, talk).Run(lines, output);
+  if (status == static_cast<int>(ExitCode::kConnect)) ReportDaemonLog(connection, talk);
+  return status;
 }
 
 }  // namespace

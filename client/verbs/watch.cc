@@ -42,13 +42,13 @@ ExitCode Watch(const WatchOptions& options, Api& api, Signals& signals, Talk& ta
                  output->output, talk);
   StopOptions stop;
   stop.duration_seconds = options.stream.duration_seconds;
-  WaitForStop(pump, signals, talk, stop);
+  StopReason reason = WaitForStop(pump, signals, talk, stop);
   talk.ClearStatus();
   signals.LetInterruptsEndUs();
   auto end = pump.Stop();
   if (!end) return talk.Fail(end.error());
   talk.Note(fmt::format("{} events, {} lost", pump.hits(), pump.lost()));
-  return CheckWritten(output->output, talk) ? ExitCode::kOk : ExitCode::kFailure;
+  return CheckWritten(output->output, talk) ? ExitCodeOf(reason, talk) : ExitCode::kFailure;
 }
 
 int Connected(const WatchOptions& options, const Invocation& invocation, Talk& talk) {
