@@ -155,7 +155,8 @@ int YamaScope() {
 
 Result<uid_t> ProcOwner(pid_t pid) {
   struct stat info {};
-  if (::stat(ProcPath(pid, "").c_str(), &info) != 0) return NotFound(pid);
+  // World-readable entries keep the effective uid whatever happens.
+  if (::stat(ProcPath(pid, "environ").c_str(), &info) != 0) return NotFound(pid);
   return info.st_uid;
 }
 

@@ -50,7 +50,7 @@ std::string ReadCmdline(pid_t pid);  // arguments joined by spaces; empty when g
 
 // -1 when the kernel has no Yama.
 int YamaScope();
-// Owner of /proc/PID: differs from the effective uid when the process is not dumpable.
+// Owner of the private files in /proc/PID: not the effective uid when the process is not dumpable.
 Result<uid_t> ProcOwner(pid_t pid);
 
 enum class Sharing : uint8_t { kYes, kNo, kUnknown };

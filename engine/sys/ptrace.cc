@@ -81,6 +81,20 @@ Errno GetEventMessage(pid_t tid, uint64_t& message) {
   return Request(PTRACE_GETEVENTMSG, tid, 0, AddressOf(message));
 }
 
+bool HasPendingSignal(pid_t tid, int signal) {
+  constexpr uint32_t kBatch = 16;
+  siginfo_t queue[kBatch];
+  for (uint64_t offset = 0;; offset += kBatch) {
+    __ptrace_peeksiginfo_args arguments{.off = offset, .flags = 0, .nr = kBatch};
+    long count =
+        ::ptrace(static_cast<__ptrace_request>(PTRACE_PEEKSIGINFO), tid, &arguments, queue);
+    for (long i = 0; i < count; ++i) {
+      if (queue[i].si_signo == signal) return true;
+    }
+    if (count < static_cast<long>(kBatch)) return false;
+  }
+}
+
 Errno GetSigMask(pid_t tid, uint64_t& mask) {
   return Request(PTRACE_GETSIGMASK, tid, sizeof mask, AddressOf(mask));
 }

@@ -125,7 +125,9 @@ Status CheckAttachable(pid_t pid) {
     return Refusal(pid, ErrorCode::kFailedPrecondition, "ANCESTOR_TRACES_US",
                    Name(pid, target) + " traces this daemon", "run the daemon outside of it");
   }
-  if (target.tracer_pid != 0) return AlreadyTraced(pid, target);
+  // A dead leader of a process that we have left stays ours until its last thread ends.
+  bool is_traced = target.tracer_pid != 0 && target.tracer_pid != sys::CurrentTid();
+  if (is_traced) return AlreadyTraced(pid, target);
   return {};
 }
 

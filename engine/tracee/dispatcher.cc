@@ -7,11 +7,18 @@
 
 namespace probed::tracee {
 
+namespace {
+
+bool IsToBeHeld(const Thread& thread) {
+  return thread.park || thread.process().held();
+}
+
+}  // namespace
+
 void LeaveStop(Thread& thread) {
   if (thread.gone()) return;
   // A step under way must end first: the ip is in our copy of an instruction.
-  bool hold = (thread.park || thread.process().held()) && !thread.stepping();
-  if (!hold) thread.Resume();
+  if (!IsToBeHeld(thread) || thread.stepping()) thread.Resume();
 }
 
 void Dispatcher::Handle(const Stop& stop) {
@@ -64,15 +71,16 @@ void Dispatcher::On(Thread& thread, const sys::SignalStop& stop) {
 void Dispatcher::On(Thread& thread, const sys::InterruptStop&) {
   thread.EnterStop(StopKind::kInterrupt);
   if (thread.TakeInterrupted()) UndoInterruption(thread);
+  if (IsToBeHeld(thread) && thread.ResumeToPendingTrap()) return;
   LeaveStop(thread);
 }
 
 void Dispatcher::On(Thread& thread, const sys::GroupStop&) {
   thread.EnterStop(StopKind::kGroup);
   thread.TakeInterrupted();
+  if (!IsToBeHeld(thread)) return thread.ListenInGroupStop();
+  if (thread.ResumeToPendingTrap()) return;
   // A held thread finishes its step although its process is stopped: one instruction, unseen.
-  if (thread.stepping() && (thread.park || thread.process().held())) return thread.Resume();
-  if (thread.stepping()) return thread.ListenInGroupStop();
   LeaveStop(thread);
 }
 

@@ -37,6 +37,14 @@ void Thread::Interrupt() {
   sys::Interrupt(tid_).Ignore();
 }
 
+bool Thread::ResumeToPendingTrap() {
+  if (!sys::HasPendingSignal(tid_, SIGTRAP)) return false;
+  FlushRegs();
+  run_state_ = RunState::kRunning;
+  sys::Continue(tid_, 0).Ignore();
+  return true;
+}
+
 void Thread::ListenInGroupStop() {
   FlushRegs();
   CountHold();

@@ -56,6 +56,10 @@ class Thread {
   bool TakeInterrupted() { return std::exchange(interrupted_, false); }
   // Leaves the stop as `resumption()` says. Registers are written back first.
   void Resume();
+  // Goes on to the delivery of a trap that happened before this stop, if there is one: left
+  // pending, it would kill the program once we are gone. No instruction runs meanwhile. False:
+  // there is none.
+  bool ResumeToPendingTrap();
   // Stays in its group-stop, with later stops reported.
   void ListenInGroupStop();
   // Leaves the stop and the tracer. A signal that was to be delivered is delivered.

@@ -43,7 +43,11 @@ Puppet::Puppet(const std::string& name, std::vector<std::string> arguments) {
   keeper_ = ::fork();
   if (keeper_ == 0) {
     pid_t child = ::fork();
-    if (child != 0) Keep(child, report[1]);
+    if (child != 0) {
+      for (int fd : {in[0], in[1], out[0], out[1]})
+        ::close(fd);
+      Keep(child, report[1]);
+    }
     ::setpgid(0, 0);  // so that it can be stopped and continued by process group
     ::dup2(in[0], 0);
     ::dup2(out[1], 1);

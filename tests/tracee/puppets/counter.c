@@ -8,14 +8,19 @@
 #include <unistd.h>
 
 static atomic_long total;
-static atomic_int go, stop;
+static atomic_int stop;
+static int go;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t started = PTHREAD_COND_INITIALIZER;
 
-// endbr64 or push %rbp; the test puts an int3 on the nop that comes first.
+// The test puts an int3 on the nop.
 __attribute__((noinline, naked)) void Probed(void) { __asm__("nop\n\tret"); }
 
 static void *Run(void *argument) {
   long calls = *(long *)argument, done = 0;
-  while (!atomic_load(&go)) usleep(1000);
+  pthread_mutex_lock(&mutex);
+  while (!go) pthread_cond_wait(&started, &mutex);
+  pthread_mutex_unlock(&mutex);
   for (; calls == 0 ? !atomic_load(&stop) : done < calls; ++done) Probed();
   atomic_fetch_add(&total, done);
   return NULL;
@@ -33,7 +38,10 @@ int main(int argc, char **argv) {
   fflush(stdout);
   char byte;
   if (read(0, &byte, 1) != 1) return 1;
-  atomic_store(&go, 1);
+  pthread_mutex_lock(&mutex);
+  go = 1;
+  pthread_cond_broadcast(&started);
+  pthread_mutex_unlock(&mutex);
   if (calls == 0 && read(0, &byte, 1) != 1) return 1;
   atomic_store(&stop, 1);
   for (int i = 0; i < threads; ++i) pthread_join(ids[i], NULL);
