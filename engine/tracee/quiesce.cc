@@ -37,6 +37,21 @@ Thread* FindStopped(const Process& process) {
   return nullptr;
 }
 
+std::vector<pid_t> RunningThreads(const Process& process) {
+  std::vector<pid_t> running;
+  for (const auto& [tid, thread] : process.threads()) {
+    if (!thread->stopped() || thread->stepping()) running.push_back(tid);
+  }
+  return running;
+}
+
+// Dead threads never stop, and those in uninterruptible sleep only when they wake.
+bool MustBeWaitedFor(pid_t tid) {
+  Result<sys::TaskStatus> status = sys::ReadTaskStatus(tid);
+  constexpr std::string_view kNotRunning = "ZXD";
+  return status.ok() && kNotRunning.find(status->state) == std::string_view::npos;
+}
+
 void AskToStop(Thread& thread) {
   if (thread.stopped() || thread.gone() || thread.park) return;
   thread.park = true;
@@ -86,11 +101,15 @@ void Quiescer::ReleaseOne(Thread& thread) {
   if (thread.stopped() && !thread.in_callback) LeaveStop(thread);
 }
 
-bool Quiescer::MustBeWaitedFor(const Thread& thread) const {
-  Result<sys::TaskStatus> status = sys::ReadTaskStatus(thread.tid());
-  if (!status.ok()) return false;
-  constexpr std::string_view kNotRunning = "ZXD";
-  return kNotRunning.find(status->state) == std::string_view::npos;
+bool Quiescer::Sweep(const std::vector<pid_t>& tids) {
+  bool found = false;
+  for (pid_t tid : tids) {
+    std::optional<Stop> stop = stops_.PollOf(tid);
+    if (!stop) continue;
+    found = true;
+    dispatcher_.Handle(*stop);
+  }
+  return found;
 }
 
 Status Quiescer::StopAll(Process& process, uint64_t deadline_ns) {
@@ -100,15 +119,12 @@ Status Quiescer::StopAll(Process& process, uint64_t deadline_ns) {
     AskToStop(*thread);
   uint64_t patience_ns = MonotonicNow() + kPatienceNs;
   while (IsAlive(process)) {
-    std::vector<Thread*> running;
-    for (const auto& [tid, thread] : process.threads()) {
-      if (!thread->stopped() || thread->stepping()) running.push_back(thread.get());
-    }
+    std::vector<pid_t> running = RunningThreads(process);
     if (running.empty()) return {};
+    if (Sweep(running)) continue;
     uint64_t now = MonotonicNow();
     if (now >= patience_ns) {
-      auto waited_for = [this](const Thread* thread) { return MustBeWaitedFor(*thread); };
-      bool none_left = std::none_of(running.begin(), running.end(), waited_for);
+      bool none_left = std::none_of(running.begin(), running.end(), MustBeWaitedFor);
       if (none_left && FindStopped(process) != nullptr) return {};
       patience_ns = now + kPatienceNs;
     }

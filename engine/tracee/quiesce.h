@@ -2,7 +2,10 @@
 // Stopping one or all threads of a process, and letting them go on. While it waits, stops of all
 // other threads are dealt with as ever. Every wait is bounded. Tracer thread only.
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/tracee/dispatcher.h"
@@ -30,8 +33,9 @@ class Quiescer {
   void Pump(uint64_t deadline_ns);
 
  private:
+  // Deals with the stops that these threads have reported; whether there were any.
+  bool Sweep(const std::vector<pid_t>& tids);
   bool IsAlive(const Process& process) const;
-  bool MustBeWaitedFor(const Thread& thread) const;
 
   Registry& registry_;
   StopSource& stops_;

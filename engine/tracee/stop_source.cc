@@ -36,6 +36,13 @@ std::optional<Stop> StopSource::NextOf(pid_t tid, uint64_t deadline_ns) {
   }
 }
 
+std::optional<Stop> StopSource::PollOf(pid_t tid) {
+  if (std::optional<Stop> kept = TakeKept(tid)) return kept;
+  sys::Waited waited = sys::Wait(tid, sys::WaitMode::kPoll);
+  if (waited.outcome != Outcome::kStatus) return std::nullopt;
+  return Stop{waited.tid, waited.status};
+}
+
 std::optional<Stop> StopSource::TakeKept(pid_t tid) {
   for (auto kept = put_back_.begin(); kept != put_back_.end(); ++kept) {
     if (tid != sys::kAnyThread && kept->tid != tid) continue;

@@ -39,6 +39,10 @@ class StopSource {
   // The next stop of this thread only, those of others wait.
   std::optional<Stop> NextOf(pid_t tid, uint64_t deadline_ns);
 
+  // The same without waiting. Cheap however many threads are traced, which Next() is not: the
+  // kernel looks at one after the other.
+  std::optional<Stop> PollOf(pid_t tid);
+
   // A stop of a thread that nobody knows yet: the first stop of a new child may be reported before
   // the event of its parent. Kept until NextOf() asks for it.
   void KeepUnclaimed(const Stop& stop) { unclaimed_[stop.tid] = stop.status; }
