@@ -38,7 +38,14 @@ class Interpreter {
   FetchOutcome Run();
 
  private:
-  bool Step(const FetchOp& op);  // false: leave the field
+  void RunField(const FetchField& field);
+  bool Produce(const FetchOp& op);  // value = ...; false: leave the field
+  void Store(const FetchOp& op);
+  uint64_t AddressOf(const FetchOp& op) const {
+    return value_ + static_cast<uint64_t>(int64_t{op.offset});
+  }
+  uint64_t CapturedArgument(uint16_t number) const;
+  bool ReadVector(uint16_t number);
   bool ReadWord(uint64_t address, uint64_t& word);
   void SetLength(const FetchOp& op);
   void StoreNumber(uint32_t slot, uint64_t number, const FetchOp& op);
@@ -64,6 +71,18 @@ bool Interpreter::ReadWord(uint64_t address, uint64_t& word) {
   return context_.ReadMemory(address, std::as_writable_bytes(std::span(&word, 1))) == sizeof(word);
 }
 
+uint64_t Interpreter::CapturedArgument(uint16_t number) const {
+  const auto captured = context_.entry_arguments();
+  return number <= captured.size() ? captured[number - 1u] : 0;
+}
+
+bool Interpreter::ReadVector(uint16_t number) {
+  VectorRegister vector;
+  if (!context_.ReadVector(number, vector)) return false;
+  std::memcpy(&value_, vector.data(), sizeof(value_));
+  return true;
+}
+
 void Interpreter::SetLength(const FetchOp& op) {
   const unsigned unused = 64u - 8u * op.size;
   const uint64_t top = value_ << unused;
@@ -87,7 +106,7 @@ void Interpreter::StoreElement(const FetchOp& op, size_t index, const std::byte*
 // still count, and of an element that runs into one the readable bytes are kept.
 void Interpreter::StoreMemory(const FetchOp& op) {
   std::byte bytes[64 * sizeof(uint64_t)];
-  const uint64_t address = value_ + static_cast<uint64_t>(int64_t{op.offset});
+  const uint64_t address = AddressOf(op);
   const size_t got = context_.ReadMemory(address, {bytes, size_t{op.size} * op.count});
   const size_t complete = got / op.size;
   for (size_t i = 0; i < complete; ++i)
@@ -133,7 +152,7 @@ void Interpreter::StoreString(uint32_t slot, uint64_t address) {
 
 void Interpreter::StoreStringArray(const FetchOp& op) {
   uint64_t pointers[64];
-  const uint64_t address = value_ + static_cast<uint64_t>(int64_t{op.offset});
+  const uint64_t address = AddressOf(op);
   const auto bytes = std::as_writable_bytes(std::span(pointers, op.count));
   const size_t got = context_.ReadMemory(address, bytes) / sizeof(uint64_t);
   for (size_t i = 0; i < got; ++i) {
@@ -143,7 +162,7 @@ void Interpreter::StoreStringArray(const FetchOp& op) {
 
 void Interpreter::StoreBytes(const FetchOp& op) {
   const size_t start = payload_.size();
-  const uint64_t address = value_ + static_cast<uint64_t>(int64_t{op.offset});
+  const uint64_t address = AddressOf(op);
   const auto asked = static_cast<uint64_t>(std::max<int64_t>(length_, 0));
   const size_t wanted = std::min<uint64_t>(asked, max_string_);
   payload_.resize(start + wanted);
@@ -160,8 +179,7 @@ void Interpreter::StoreText(uint32_t slot, std::string_view text) {
   SetSlot(slot, start, false);
 }
 
-bool Interpreter::Step(const FetchOp& op) {
-  const uint64_t address = value_ + static_cast<uint64_t>(int64_t{op.offset});
+bool Interpreter::Produce(const FetchOp& op) {
   switch (op.code) {
     case FetchOpcode::kRegister:
       value_ = context_.registers().values[op.index];
@@ -175,55 +193,54 @@ bool Interpreter::Step(const FetchOp& op) {
     case FetchOpcode::kFileOffset:
       value_ = context_.file_base() + op.immediate;
       return true;
-    case FetchOpcode::kArgument: {
-      const auto captured = context_.entry_arguments();
-      value_ = op.index <= captured.size() ? captured[op.index - 1u] : 0;
+    case FetchOpcode::kArgument:
+      value_ = CapturedArgument(op.index);
       return true;
-    }
-    case FetchOpcode::kVector: {
-      VectorRegister vector;
-      if (!context_.ReadVector(op.index, vector)) return false;
-      std::memcpy(&value_, vector.data(), sizeof(value_));
-      return true;
-    }
-    case FetchOpcode::kLoad:
-      return ReadWord(address, value_);
+    case FetchOpcode::kVector:
+      return ReadVector(op.index);
+    default:
+      return ReadWord(AddressOf(op), value_);  // kLoad
+  }
+}
+
+void Interpreter::Store(const FetchOp& op) {
+  switch (op.code) {
     case FetchOpcode::kSetLength:
-      SetLength(op);
-      return true;
+      return SetLength(op);
     case FetchOpcode::kStoreValue:
-      StoreNumber(op.slot, value_, op);
-      return true;
+      return StoreNumber(op.slot, value_, op);
     case FetchOpcode::kStoreMemory:
-      StoreMemory(op);
-      return true;
+      return StoreMemory(op);
     case FetchOpcode::kStoreString:
-      StoreString(op.slot, address);
-      return true;
+      return StoreString(op.slot, AddressOf(op));
     case FetchOpcode::kStoreStringArray:
-      StoreStringArray(op);
-      return true;
+      return StoreStringArray(op);
     case FetchOpcode::kStoreBytes:
-      StoreBytes(op);
-      return true;
+      return StoreBytes(op);
     case FetchOpcode::kStoreComm:
-      StoreText(op.slot, context_.comm());
-      return true;
-    case FetchOpcode::kStoreLiteral:
+      return StoreText(op.slot, context_.comm());
+    default:  // kStoreLiteral
       // On uprobes the kernel reads the text as a user address, which always faults (3.3).
       if (!kernel_rules_) StoreText(op.slot, code_.literals[op.index]);
-      return true;
   }
-  return false;
+}
+
+// Runs one field; a load that fails leaves it as it was initialised.
+void Interpreter::RunField(const FetchField& field) {
+  for (uint32_t i = field.begin; i < field.end; ++i) {
+    const FetchOp& op = code_.ops[i];
+    if (op.code >= FetchOpcode::kSetLength) {
+      Store(op);
+    } else if (!Produce(op)) {
+      return;
+    }
+  }
 }
 
 FetchOutcome Interpreter::Run() {
   payload_.assign(code_.initial.begin(), code_.initial.end());
-  for (const FetchField& field : code_.fields) {
-    for (uint32_t i = field.begin; i < field.end; ++i) {
-      if (!Step(code_.ops[i])) break;
-    }
-  }
+  for (const FetchField& field : code_.fields)
+    RunField(field);
   const size_t string_bytes = payload_.size() - code_.initial.size() + terminators_;
   const bool too_big = code_.kernel_fixed_size + string_bytes > kKernelMaxRecord;
   return kernel_rules_ && too_big ? FetchOutcome::kDropped : FetchOutcome::kRecorded;

@@ -19,6 +19,7 @@ enum class FetchOpcode : uint8_t {
   kArgument,    // $arg<index> captured at entry
   kVector,      // low 8 bytes of %xmm<index>; leaves the field when unavailable
   kLoad,        // 8 bytes at value + offset; leaves the field when unreadable
+  // From here on operations leave the value alone and cannot fail.
   // length = value, cut to `size` bytes, shifted, and sign-extended when is_signed
   kSetLength,
   // Stores, at `slot` of the payload. An element that cannot be read keeps its initial 0 or fault.
