@@ -33,7 +33,9 @@ Target* Engine::State::FindTarget(TargetId id) {
   return found == targets.end() ? nullptr : &found->second;
 }
 
+// A process may come back after a detach: its old life is over then.
 void Engine::State::Track(probe::ProcessState& state) {
+  if (std::erase(ended, state.id) > 0) ForgetProbes(state.id);
   targets[state.id] = Target{.info = {}, .state = &state, .group = state.group};
 }
 

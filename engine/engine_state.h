@@ -91,6 +91,7 @@ struct Engine::State {
 
  private:
   void ForgetOldest();
+  void ForgetProbes(TargetId id);
 };
 
 Error TargetNotFound(TargetId id);

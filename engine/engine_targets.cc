@@ -38,6 +38,7 @@ Result<TargetInfo> Engine::Attach(int pid, AttachOptions options) {
                                        .awaiting_exec = options.awaiting_exec,
                                        .deadline = options.deadline}));
     PROBED_TRY(probe::ProcessState * adopted, state_->controller.Adopt(*process));
+    state_->definitions.erase(adopted->id);  // of an earlier attach
     return state_->Describe(*state_->FindTarget(adopted->id));
   });
 }

@@ -1,0 +1,42 @@
+#pragma once
+// An engine with a subscriber, and short words for what the tests do with it.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "tests/engine/puppet.h"
+
+namespace probed::engine {
+
+class EngineTest : public testing::Test {
+ protected:
+  EngineTest();
+
+  TargetId Attach(const Puppet& puppet, AttachOptions options = {});
+  // All lines must be accepted.
+  std::vector<ProbeInfo> Create(TargetId target, const std::vector<std::string>& lines,
+                                CreateOptions options = {});
+  ProbeId Define(TargetId target, const std::string& line) {
+    auto created = Create(target, {line});
+    return created.empty() ? 0 : created.front().id;
+  }
+  ProbeCounters Counters(ProbeId id);
+  DetachReport Detach(TargetId target);
+  // Every item published so far.
+  std::vector<event::Item> Drain();
+  std::vector<event::HitRecord> DrainHits();
+  // Value of the first argument of a record.
+  static uint64_t First(const event::HitRecord& hit);
+
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<event::Subscription> events_;
+};
+
+// Bytes of executable mappings of `pid` that differ from the file they are mapped from.
+size_t ChangedTextBytes(int pid);
+
+}  // namespace probed::engine

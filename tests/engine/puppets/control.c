@@ -1,0 +1,175 @@
+// Awkward control flow, one command a line: what return probes must survive.
+#define _GNU_SOURCE
+#include <complex.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define PROBED __attribute__((noinline, noipa))
+
+PROBED long recurse(long depth) { return depth == 0 ? 0 : 1 + recurse(depth - 1); }
+
+PROBED long tail_callee(long x) { return x * 3; }
+PROBED __attribute__((optimize("O2"))) long tail_caller(long x) { return tail_callee(x + 1); }
+
+static jmp_buf back;
+PROBED long jumper(long depth) {
+  if (depth == 0) longjmp(back, 1);
+  return 1 + jumper(depth - 1);
+}
+
+struct pair { long a, b; };
+struct big { long v[9]; };
+PROBED int ret_int(void) { return -7; }
+PROBED __int128 ret_int128(void) { return ((__int128)0x1122334455667788 << 64) | 0x99aabbccddeeff00; }
+PROBED float ret_float(void) { return 1.5f; }
+PROBED double ret_double(void) { return 2.25; }
+PROBED long double ret_long_double(void) { return 3.0625L; }
+PROBED struct pair ret_pair(void) { return (struct pair){11, 22}; }
+PROBED struct big ret_big(void) { return (struct big){{1, 2, 3, 4, 5, 6, 7, 8, 9}}; }
+PROBED double complex ret_complex(void) { return 1.0 + 2.0 * I; }
+PROBED long double complex ret_complex_long(void) { return 3.0L + 4.0L * I; }
+
+static int abi_kinds(void) {
+  int wrong = 0;
+  wrong += ret_int() != -7;
+  wrong += ret_int128() != (((__int128)0x1122334455667788 << 64) | 0x99aabbccddeeff00);
+  wrong += ret_float() != 1.5f;
+  wrong += ret_double() != 2.25;
+  wrong += ret_long_double() != 3.0625L;
+  struct pair pair = ret_pair();
+  wrong += pair.a != 11 || pair.b != 22;
+  struct big big = ret_big();
+  for (int i = 0; i < 9; ++i) wrong += big.v[i] != i + 1;
+  wrong += ret_complex() != 1.0 + 2.0 * I;
+  wrong += ret_complex_long() != 3.0L + 4.0L * I;
+  return wrong;
+}
+
+// A system call whose instruction has a name.
+long raw_syscall(long number, long a, long b, long c);
+__asm__(
+    ".text\n.globl raw_syscall\n.type raw_syscall,@function\nraw_syscall:\n"
+    "mov %rdi,%rax\nmov %rsi,%rdi\nmov %rdx,%rsi\nmov %rcx,%rdx\n"
+    ".globl the_syscall\n.type the_syscall,@function\nthe_syscall:\nsyscall\nret\n"
+    ".size raw_syscall,.-raw_syscall\n");
+
+static volatile sig_atomic_t faults, ticks;
+static void* volatile fault_ip;
+static char* volatile page;
+long load_byte(char* from);
+__asm__(
+    ".text\n.globl load_byte\n.type load_byte,@function\nload_byte:\n"
+    "movsbq (%rdi),%rax\nret\n.size load_byte,.-load_byte\n");
+
+static void on_segv(int number, siginfo_t* info, void* context) {
+  (void)number;
+  (void)info;
+  ++faults;
+  fault_ip = (void*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
+  mprotect(page, 4096, PROT_READ | PROT_WRITE);
+}
+
+static volatile unsigned long strange_ips;
+extern char __executable_start, etext;
+static void on_tick(int number, siginfo_t* info, void* context) {
+  (void)number;
+  (void)info;
+  ++ticks;
+  char* ip = (char*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
+  if (ip < &__executable_start || ip >= &etext) ++strange_ips;
+}
+
+static unsigned long spins;
+PROBED long spin_work(long x) {
+  ++spins;
+  return x + 1;
+}
+
+// Until the timer has ticked N times; calls nothing outside the program.
+static void spin(long wanted) {
+  struct sigaction action = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO};
+  sigaction(SIGALRM, &action, NULL);
+  struct itimerval timer = {{0, 1000}, {0, 1000}}, off = {{0, 0}, {0, 0}};
+  setitimer(ITIMER_REAL, &timer, NULL);
+  while (ticks < wanted) spin_work(1);
+  setitimer(ITIMER_REAL, &off, NULL);
+}
+
+static long fork_child(long through_raw) {
+  pid_t child = through_raw ? raw_syscall(SYS_fork, 0, 0, 0) : fork();
+  if (child == 0) _exit(recurse(5) == 5 ? 42 : 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+// Forks inside a probed frame, so that both processes return through it.
+PROBED long fork_inside(long x) {
+  pid_t child = fork();
+  if (child == 0) return -1;
+  int status = 0;
+  waitpid(child, &status, 0);
+  return x + (WIFEXITED(status) ? WEXITSTATUS(status) : 1000);
+}
+
+static volatile unsigned long own_traps;
+static void on_trap(int number) {
+  (void)number;
+  ++own_traps;
+}
+
+static void run(const char* word, long n) {
+  if (!strcmp(word, "recurse")) printf("%ld\n", recurse(n));
+  else if (!strcmp(word, "tail")) printf("%ld\n", tail_caller(n));
+  else if (!strcmp(word, "longjmp")) {
+    volatile long landed = 0;
+    for (volatile long i = 0; i < n; ++i) {
+      if (setjmp(back) == 0) jumper(5);
+      else ++landed;
+    }
+    printf("%ld %ld\n", landed, recurse(3));
+  } else if (!strcmp(word, "abi")) printf("%d\n", abi_kinds());
+  else if (!strcmp(word, "syscall")) printf("%d\n", raw_syscall(SYS_getpid, 0, 0, 0) == getpid());
+  else if (!strcmp(word, "fork")) printf("%ld\n", fork_child(n));
+  else if (!strcmp(word, "forkin")) {
+    long result = fork_inside(n);
+    if (result == -1) _exit(7);
+    printf("%ld\n", result);
+  } else if (!strcmp(word, "fault")) {
+    struct sigaction action = {.sa_sigaction = on_segv, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSEGV, &action, NULL);
+    page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long value = load_byte(page);
+    printf("%ld %d %d\n", value, (int)faults, fault_ip == (void*)load_byte);
+  } else if (!strcmp(word, "spin")) {
+    spin(n);
+    printf("%lu %d %lu\n", spins, ticks >= n, strange_ips);
+  } else if (!strcmp(word, "int3")) {
+    signal(SIGTRAP, on_trap);
+    for (long i = 0; i < n; ++i) __asm__ volatile("int3");
+    printf("%lu\n", own_traps);
+  } else if (!strcmp(word, "exec")) {
+    execl("/proc/self/exe", "again", NULL);
+  }
+}
+
+int main(void) {
+  char line[128], word[64];
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  printf("ready\n");
+  while (fgets(line, sizeof line, stdin)) {
+    long n = 0;
+    if (sscanf(line, "%63s %ld", word, &n) >= 1) run(word, n);
+  }
+  return 0;
+}

@@ -1,0 +1,36 @@
+// "N M": N threads call work() M times each; prints the sum of their own counts.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static long per_thread;
+static _Thread_local unsigned long mine;
+
+__attribute__((noinline)) unsigned long work(unsigned long number) { return mine += number ? 1 : 0; }
+
+static void* run(void* unused) {
+  (void)unused;
+  for (long i = 1; i <= per_thread; ++i) work(i);
+  return (void*)mine;
+}
+
+int main(void) {
+  char line[64];
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  printf("ready\n");
+  while (fgets(line, sizeof line, stdin)) {
+    char* rest;
+    long threads = strtol(line, &rest, 10);
+    per_thread = strtol(rest, NULL, 10);
+    pthread_t ids[256];
+    unsigned long sum = 0;
+    for (long i = 0; i < threads; ++i) pthread_create(&ids[i], NULL, run, NULL);
+    for (long i = 0; i < threads; ++i) {
+      void* result;
+      pthread_join(ids[i], &result);
+      sum += (unsigned long)result;
+    }
+    printf("%lu\n", sum);
+  }
+  return 0;
+}

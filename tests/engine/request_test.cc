@@ -1,0 +1,106 @@
+// Requests: all or nothing, fast, and every refusal has a name.
+
+#include <fmt/format.h>
+
+#include "tests/engine/harness.h"
+
+namespace probed::engine {
+namespace {
+
+class RequestTest : public EngineTest {
+ protected:
+  Error Refused(const std::string& line, CreateOptions options = {}) {
+    auto outcome = engine_->CreateProbes(target_, {line}, options);
+    EXPECT_TRUE(outcome.ok());
+    EXPECT_EQ(outcome->errors.size(), 1u) << line;
+    EXPECT_TRUE(engine_->ListProbes(target_).empty());
+    return outcome->errors.empty() ? Error{} : outcome->errors.front().error;
+  }
+  std::string At(const std::string& place) {
+    return fmt::format("p:t/x {}:{}", puppet_.path(), place);
+  }
+
+  Puppet puppet_{"counter"};
+  TargetId target_ = Attach(puppet_);
+};
+
+TEST_F(RequestTest, TenThousandLinesWithTheLastOneWrong) {
+  std::vector<std::string> lines;
+  for (int i = 0; i < 9999; ++i)
+    lines.push_back(fmt::format("p:t/e{} {}:work", i, puppet_.path()));
+  lines.push_back("p:t/last /no/such/file:0x10");
+  size_t before = ChangedTextBytes(puppet_.pid());
+  auto outcome = engine_->CreateProbes(target_, lines, {});
+  ASSERT_TRUE(outcome.ok());
+  ASSERT_EQ(outcome->errors.size(), 1u);
+  EXPECT_EQ(outcome->errors.front().line, 9999u);
+  EXPECT_TRUE(outcome->probes.empty());
+  EXPECT_TRUE(engine_->ListProbes(target_).empty());
+  EXPECT_EQ(ChangedTextBytes(puppet_.pid()), before);
+  // No name was left behind.
+  EXPECT_NE(Define(target_, fmt::format("p:t/e0 {}:work", puppet_.path())), 0u);
+}
+
+TEST_F(RequestTest, RefusalsHaveNames) {
+  EXPECT_EQ(Refused(At("0x10000000")).reason, "OFFSET_PAST_EOF");
+  EXPECT_EQ(Refused(At("0x10")).reason, "NOT_EXECUTABLE");
+  EXPECT_EQ(Refused(At("main+1")).reason, "NOT_INSTRUCTION_BOUNDARY");
+  EXPECT_EQ(Refused("p:t/x vfs_read").reason, "KERNEL_PROBES_UNAVAILABLE");
+  EXPECT_EQ(Refused("-:t/x").reason, "DELETION_LINE");
+  Error unknown = Refused(At("wrok"));
+  EXPECT_EQ(unknown.reason, "SYMBOL_NOT_FOUND");
+  EXPECT_NE(unknown.metadata["suggestions"].find("work"), std::string::npos);
+  Error elsewhere = Refused(At("getaddrinfo"));
+  EXPECT_NE(elsewhere.metadata["defined_in"].find("libc"), std::string::npos);
+  EXPECT_EQ(Refused("p:t/x libc.so.6:memcpy").reason, "SYMBOL_IS_IFUNC");
+  Error language = Refused(At("work") + " %nosuch");
+  EXPECT_EQ(language.reason, "BAD_REG_NAME");
+}
+
+TEST_F(RequestTest, ValidationChangesNothing) {
+  auto outcome = engine_->CreateProbes(target_, {At("work")}, {.validate_only = true});
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_TRUE(outcome->errors.empty());
+  EXPECT_TRUE(engine_->ListProbes(target_).empty());
+  EXPECT_NE(Define(target_, At("work")), 0u);
+}
+
+TEST_F(RequestTest, AThousandProbesTakeOneShortStop) {
+  auto functions = engine_->SearchSymbols(
+      {.target = target_, .path = "libc.so.6", .pattern = "*", .limit = 3000});
+  ASSERT_TRUE(functions.ok());
+  std::vector<std::string> lines;
+  for (const auto& function : *functions) {
+    if (lines.size() == 1000) break;
+    if (function.ifunc || function.offset == 0) continue;
+    std::string line = fmt::format("p:t/f{} libc.so.6:{:#x}", lines.size(), function.offset);
+    auto valid = engine_->CreateProbes(target_, {line}, {.validate_only = true});
+    if (valid.ok() && valid->errors.empty()) lines.push_back(line);
+  }
+  ASSERT_EQ(lines.size(), 1000u);
+  uint64_t before = engine_->ListTargets().front().stop_total_ns;
+  Create(target_, lines);
+  uint64_t stopped = engine_->ListTargets().front().stop_total_ns - before;
+  RecordProperty("stop_us", static_cast<int>(stopped / 1000));
+  fmt::print("1000 probes: stopped for {} us\n", stopped / 1000);
+  EXPECT_EQ(puppet_.Ask("4"), "4 428");
+  EXPECT_EQ(Detach(target_).warning, "");
+  EXPECT_EQ(ChangedTextBytes(puppet_.pid()), 0u);
+}
+
+TEST_F(RequestTest, ExplainSaysWhatAProbeWouldBe) {
+  auto place = engine_->Explain(target_, puppet_.path() + ":work");
+  ASSERT_TRUE(place.ok()) << place.error().ToString();
+  EXPECT_EQ(place->symbol, "work+0x0");
+  EXPECT_EQ(place->mechanism, Mechanism::kBoosted);
+  EXPECT_GT(place->function_size, 0u);
+  EXPECT_FALSE(place->instruction.empty());
+  EXPECT_FALSE(engine_->Explain(target_, "nonsense").ok());
+}
+
+TEST_F(RequestTest, TheTracerAnswers) {
+  EXPECT_TRUE(engine_->Healthy(std::chrono::seconds(5)));
+}
+
+}  // namespace
+}  // namespace probed::engine

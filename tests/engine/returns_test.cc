@@ -1,0 +1,113 @@
+// Return probes against awkward control flow; the puppet checks itself.
+
+#include <fmt/format.h>
+
+#include "tests/engine/harness.h"
+
+namespace probed::engine {
+namespace {
+
+class ReturnTest : public EngineTest {
+ protected:
+  std::string Line(const std::string& function, const std::string& fetch = "") {
+    return fmt::format("r:t/{} {}:{} {}", function, puppet_.path(), function, fetch);
+  }
+  Puppet puppet_{"control"};
+  TargetId target_ = Attach(puppet_);
+};
+
+TEST_F(ReturnTest, TenThousandDeepRecursion) {
+  ProbeId probe = Define(target_, Line("recurse", "$retval:s64"));
+  EXPECT_EQ(puppet_.Ask("recurse 10000"), "10000");
+  auto hits = DrainHits();
+  ASSERT_EQ(hits.size(), 10001u);
+  for (size_t i = 0; i < hits.size(); ++i)
+    ASSERT_EQ(First(hits[i]), i);
+  EXPECT_EQ(Counters(probe).hits, 10001u);
+  EXPECT_EQ(Counters(probe).missed, 0u);
+}
+
+TEST_F(ReturnTest, OverMaxActiveIsMissedAndRunsUntouched) {
+  auto probes = Create(target_, {Line("recurse")}, {.max_active = 10});
+  EXPECT_EQ(puppet_.Ask("recurse 99"), "99");
+  auto counters = Counters(probes.front().id);
+  EXPECT_EQ(counters.hits, 100u);
+  EXPECT_EQ(counters.recorded, 10u);
+  EXPECT_EQ(counters.missed, 90u);
+}
+
+TEST_F(ReturnTest, TailCallRecordsBothInnerFirst) {
+  Define(target_, Line("tail_caller", "$retval:s64"));
+  Define(target_, Line("tail_callee", "$retval:s64"));
+  EXPECT_EQ(puppet_.Ask("tail 4"), "15");
+  auto hits = DrainHits();
+  ASSERT_EQ(hits.size(), 2u);
+  EXPECT_EQ(hits[0].schema->event, "tail_callee");
+  EXPECT_EQ(hits[1].schema->event, "tail_caller");
+  EXPECT_EQ(hits[0].ip, hits[1].ip);
+  EXPECT_EQ(First(hits[0]), 15u);
+  EXPECT_EQ(First(hits[1]), 15u);
+}
+
+TEST_F(ReturnTest, LongjmpLeavesNoGhosts) {
+  ProbeId jumper = Define(target_, Line("jumper"));
+  ProbeId recurse = Define(target_, Line("recurse"));
+  EXPECT_EQ(puppet_.Ask("longjmp 30"), "30 3");
+  EXPECT_EQ(Counters(recurse).recorded, 4u);
+  EXPECT_EQ(Counters(jumper).hits, 180u);
+  EXPECT_EQ(Counters(jumper).recorded, 0u);
+  Detach(target_);
+  EXPECT_EQ(puppet_.Ask("recurse 5"), "5");
+}
+
+TEST_F(ReturnTest, EveryAbiReturnKindStaysIntact) {
+  std::vector<std::string> lines;
+  for (const char* function :
+       {"ret_int", "ret_int128", "ret_float", "ret_double", "ret_long_double", "ret_pair",
+        "ret_big", "ret_complex", "ret_complex_long"}) {
+    lines.push_back(Line(function, "$retval"));
+  }
+  Create(target_, lines);
+  EXPECT_EQ(puppet_.Ask("abi"), "0");
+  EXPECT_EQ(DrainHits().size(), lines.size());
+}
+
+TEST_F(ReturnTest, EntryArgumentsAreThereAtTheReturn) {
+  Define(target_, Line("recurse", "depth=$arg1:s64 result=$retval:s64"));
+  puppet_.Ask("recurse 3");
+  auto hits = DrainHits();
+  ASSERT_EQ(hits.size(), 4u);
+  for (size_t i = 0; i < hits.size(); ++i)
+    EXPECT_EQ(First(hits[i]), i);
+}
+
+TEST_F(ReturnTest, RecordNamesTheCallerAndTheFunction) {
+  Define(target_, Line("tail_callee", "sp=$stack"));
+  ProbeId entry = Define(target_, fmt::format("p:t/in {}:tail_callee sp=$stack", puppet_.path()));
+  puppet_.Ask("tail 1");
+  auto hits = DrainHits();
+  ASSERT_EQ(hits.size(), 2u);
+  EXPECT_EQ(hits[0].probe, entry);
+  EXPECT_EQ(hits[1].function, hits[0].ip);
+  EXPECT_NE(hits[1].ip, hits[0].ip);
+  EXPECT_EQ(First(hits[1]), First(hits[0]) + 8);
+}
+
+TEST_F(EngineTest, ExceptionsPassThroughHijackedFrames) {
+  Puppet puppet("throwing");
+  TargetId target = Attach(puppet);
+  auto line = [&](const char* name, const char* symbol) {
+    return fmt::format("r:t/{} {}:{}", name, puppet.path(), symbol);
+  };
+  ProbeId outer = Define(target, line("outer", "_Z5outerl"));
+  ProbeId rethrower = Define(target, line("rethrower", "_Z9rethrowerl"));
+  ProbeId thrower = Define(target, line("thrower", "_Z7throwerl"));
+  EXPECT_EQ(puppet.Ask("20"), "20 120");
+  EXPECT_EQ(Counters(outer).recorded, 20u);
+  EXPECT_EQ(Counters(thrower).hits, 120u);
+  EXPECT_EQ(Counters(thrower).missed, 120u);
+  EXPECT_EQ(Counters(rethrower).missed, 20u);
+}
+
+}  // namespace
+}  // namespace probed::engine

@@ -1,0 +1,54 @@
+// Signals see the program's own addresses, and the program's own traps stay its own.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "tests/engine/harness.h"
+
+namespace probed::engine {
+namespace {
+
+class SignalTest : public EngineTest {
+ protected:
+  ProbeId Probe(const std::string& kind, const std::string& symbol) {
+    return Define(target_, fmt::format("{}:t/x {}:{}", kind, puppet_.path(), symbol));
+  }
+  Puppet puppet_{"control"};
+  TargetId target_ = Attach(puppet_);
+};
+
+TEST_F(SignalTest, AFaultOfAProbedInstructionShowsItsOwnAddress) {
+  ProbeId probe = Probe("p", "load_byte");
+  // Value 0 after one fault at exactly load_byte; the restarted instruction hits again.
+  EXPECT_EQ(puppet_.Ask("fault"), "0 1 1");
+  EXPECT_EQ(Counters(probe).hits, 2u);
+}
+
+TEST_F(SignalTest, HandlersNeverSeeOurCodeAndHitsAreExact) {
+  ProbeId entry = Probe("p", "spin_work");
+  ProbeId exit = Define(target_, fmt::format("r:t/r {}:spin_work", puppet_.path()));
+  unsigned long spins = 0, strange = 0;
+  int done = 0;
+  std::string answer = puppet_.Ask("spin 300");
+  ASSERT_EQ(std::sscanf(answer.c_str(), "%lu %d %lu", &spins, &done, &strange), 3) << answer;
+  EXPECT_EQ(done, 1);
+  EXPECT_EQ(strange, 0u);
+  EXPECT_EQ(Counters(entry).hits, spins);
+  EXPECT_EQ(Counters(exit).recorded, spins);
+}
+
+TEST_F(SignalTest, TheProgramsOwnBreakpointsStayItsOwn) {
+  Probe("p", "recurse");
+  EXPECT_EQ(puppet_.Ask("int3 5"), "5");
+}
+
+TEST_F(SignalTest, ASyscallInstructionCanBeProbed) {
+  ProbeId probe = Probe("p", "the_syscall");
+  EXPECT_EQ(puppet_.Ask("syscall"), "1");
+  EXPECT_EQ(puppet_.Ask("fork 1"), "42");
+  EXPECT_EQ(Counters(probe).hits, 2u);
+}
+
+}  // namespace
+}  // namespace probed::engine

@@ -1,0 +1,49 @@
+// Many threads on one site.
+
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "tests/engine/harness.h"
+
+namespace probed::engine {
+namespace {
+
+TEST_F(EngineTest, ThirtyTwoThreadsOnOneSite) {
+  Puppet puppet("threads");
+  TargetId target = Attach(puppet);
+  ProbeId entry = Define(target, fmt::format("p:t/in {}:work %di", puppet.path()));
+  ProbeId exit = Define(target, fmt::format("r:t/out {}:work $retval", puppet.path()));
+  EXPECT_EQ(puppet.Ask("32 300"), "9600");
+  EXPECT_EQ(Counters(entry).hits, 9600u);
+  EXPECT_EQ(Counters(exit).recorded, 9600u);
+  EXPECT_EQ(DrainHits().size(), 19200u);
+}
+
+TEST_F(EngineTest, ProbesComeAndGoUnderRunningThreads) {
+  Puppet puppet("threads");
+  TargetId target = Attach(puppet);
+  puppet.Send("8 3000");
+  for (int round = 0; round < 20; ++round) {
+    ProbeId probe = Define(target, fmt::format("p:t/in{} {}:work", round, puppet.path()));
+    ProbeId exit = Define(target, fmt::format("r:t/out{} {}:work", round, puppet.path()));
+    ASSERT_TRUE(engine_->DeleteProbes({probe, exit}).ok());
+  }
+  EXPECT_EQ(puppet.ReadLine(), "24000");
+}
+
+TEST_F(EngineTest, DetachUnderRunningThreads) {
+  Puppet puppet("threads");
+  puppet.Send("8 20000");
+  for (int round = 0; round < 10; ++round) {
+    TargetId target = Attach(puppet);
+    Create(target, {fmt::format("p:t/in {}:work", puppet.path()),
+                    fmt::format("r:t/out {}:work", puppet.path())});
+    EXPECT_EQ(Detach(target).warning, "");
+    EXPECT_EQ(ChangedTextBytes(puppet.pid()), 0u);
+  }
+  EXPECT_EQ(puppet.ReadLine(), "160000");
+}
+
+}  // namespace
+}  // namespace probed::engine
