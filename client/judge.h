@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "engine/lang/definition_set.h"
 
@@ -11,7 +12,9 @@ namespace probed::client {
 
 class Judge {
  public:
-  explicit Judge(lang::Dialect dialect) : set_(dialect) {}
+  // `foreign_events`: as in lang::DefinitionSet.
+  explicit Judge(lang::Dialect dialect, lang::DefinitionSet::ForeignEvents foreign_events = {})
+      : set_(dialect, std::move(foreign_events)) {}
 
   // Appends one line of JSON per input line to `out`; true when all were accepted.
   bool JudgeAll(std::string_view bytes, lang::FileNamespace& files, std::string& out);

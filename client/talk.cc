@@ -100,17 +100,23 @@ ExitCode Talk::Fail(const Error& error) {
 ExitCode Talk::Fail(const RemoteError& remote) {
   if (remote.verdicts.empty()) return Fail(remote.error);
   size_t shown = 0;
+  std::string all;
   for (const auto& verdict : remote.verdicts) {
     if (shown++ == kMostVerdicts) break;
-    Write(fmt::format("probectl: {} {}", Paint("31", "error:"), DescribeVerdict(verdict)));
+    std::string text = DescribeVerdict(verdict);
+    all += text;
+    Write(fmt::format("probectl: {} {}", Paint("31", "error:"), text));
   }
   if (remote.verdicts.size() > kMostVerdicts) {
     Warn(fmt::format("{} more definitions were refused", remote.verdicts.size() - kMostVerdicts));
   }
-  if (auto names = Suggestions(remote.error); !names.empty()) {
-    Write(fmt::format("  did you mean: {}\n", names));
+  // The explanation of a verdict often is the hint already.
+  const std::string& hint = remote.error.hint;
+  if (!hint.empty() && all.find(hint) == std::string::npos) Write("  try: " + hint + "\n");
+  auto names = Suggestions(remote.error);
+  if (!names.empty() && all.find("did you mean") == std::string::npos) {
+    Write("  did you mean: " + names + "\n");
   }
-  if (!remote.error.hint.empty()) Write(fmt::format("  try: {}\n", remote.error.hint));
   return ExitCodeFor(remote.error.code);
 }
 

@@ -22,6 +22,10 @@ std::string NewSessionId() {
   return fmt::format("probectl-{}-{:016x}", ::getpid(), random);
 }
 
+bool IsGone(const RemoteError& remote) {
+  return remote.error.code == ErrorCode::kNotFound || remote.error.code == ErrorCode::kUnavailable;
+}
+
 std::string DescribeProbe(const v1::Probe& probe) {
   const auto& counters = probe.counters();
   std::string text = fmt::format(
@@ -111,8 +115,8 @@ bool TracingSession::Detach() {
     request.set_name(target.name());
     auto detached = api_.DetachTarget(request);
     all = all && detached && detached->detached();
-    // A target that has exited is no longer there to be let go.
-    if (!detached && detached.error().error.code == ErrorCode::kNotFound) continue;
+    // A target that has exited is no longer there to be let go; nor is a daemon that has.
+    if (!detached && IsGone(detached.error())) continue;
     if (!detached) talk_.Fail(detached.error());
     if (detached && !detached->warning().empty()) talk_.Warn(detached->warning());
   }

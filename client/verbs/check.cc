@@ -4,6 +4,7 @@
 
 #include "client/input.h"
 #include "client/judge.h"
+#include "client/kernel_events.h"
 #include "client/local_files.h"
 #include "client/output.h"
 #include "client/verbs/options.h"
@@ -24,7 +25,7 @@ int Check(const CheckOptions& options, Talk& talk) {
   auto output = Output::Open(options.output);
   if (!output.ok()) return static_cast<int>(talk.Fail(output.error()));
   LocalFiles files;
-  bool all_ok = Judge(options.dialect).JudgeAll(*bytes, files, output->buffer());
+  bool all_ok = Judge(options.dialect, IsKernelEvent).JudgeAll(*bytes, files, output->buffer());
   output->Flush();
   return static_cast<int>(all_ok ? ExitCode::kOk : ExitCode::kFailure);
 }

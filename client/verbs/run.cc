@@ -48,6 +48,8 @@ class Runner {
     return Watch(output);
   }
 
+  bool connection_lost() const { return connection_lost_; }
+
  private:
   Reply<void> Prepare(const std::vector<std::string>& lines, StreamOutput& output) {
     v1::AttachTargetRequest attach;
@@ -65,6 +67,7 @@ class Runner {
   // The command has not run: let go of it, then its pipe's end lets it go away.
   int Abandon(const RemoteError& error) {
     ExitCode code = talk_.Fail(error);
+    connection_lost_ = code == ExitCode::kConnect;
     static_cast<void>(session_.Finish());
     return static_cast<int>(code);
   }
@@ -77,14 +80,12 @@ class Runner {
     StopReason reason = WaitForStop(session_.pump(), signals_, talk_, stop);
     if (reason == StopReason::kCommandEnded) session_.DrainEnded();
     auto end = session_.Finish();
-    bool written = CheckWritten(output.output, talk_);
-    if (!end) return static_cast<int>(talk_.Fail(end.error()));
+    ExitCode code = end ? ExitCodeOf(reason, talk_) : talk_.Fail(end.error());
+    connection_lost_ = code == ExitCode::kConnect;
+    if (!CheckWritten(output.output, talk_)) code = ExitCode::kFailure;
     auto status = WaitForCommand(command_, signals_, reason);
     if (!status) return static_cast<int>(ExitCode::kInterrupted);
-    if (ExitCode judged = ExitCodeOf(reason, talk_); judged != ExitCode::kOk) {
-      return static_cast<int>(judged);
-    }
-    return written ? StatusToExit(*status) : static_cast<int>(ExitCode::kFailure);
+    return code == ExitCode::kOk ? StatusToExit(*status) : static_cast<int>(code);
   }
 
   const RunOptions& options_;
@@ -92,6 +93,7 @@ class Runner {
   Signals& signals_;
   Talk& talk_;
   TracingSession session_;
+  bool connection_lost_ = false;
 };
 
 // The order matters: processes are forked before signals are blocked and before gRPC has threads.
@@ -103,8 +105,9 @@ Result<int> Run(const RunOptions& options, const Invocation& invocation, Talk& t
   PROBED_TRY(Command command, Command::Fork(invocation.command, endpoint.peer));
   Signals signals;
   PROBED_TRY(Connection connection, Connect(invocation, std::move(endpoint)));
-  int status = Runner(options, command, *connection.api, signals, talk).Run(lines, output);
-  if (status == static_cast<int>(ExitCode::kConnect)) ReportDaemonLog(connection, talk);
+  Runner runner(options, command, *connection.api, signals, talk);
+  int status = runner.Run(lines, output);
+  if (runner.connection_lost()) ReportDaemonLog(connection, talk);
   return status;
 }
 

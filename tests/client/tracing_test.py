@@ -1,0 +1,159 @@
+"""run and attach with the real daemon: exit statuses, interrupts, readers that go away, SIGKILL."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from support import elf, maps, probectl, trace
+from support.paths import PROBECTL, target
+from support.process import Program, is_running_free, status
+from support.wait import wait_until
+
+SUMMARY = r"probectl: \d+ events in \d+\.\d s, 0 lost, \d+ probes"
+
+
+class Run(unittest.TestCase):
+    def test_true(self):
+        result = probectl.probectl("run", "--", "true")
+        self.assertEqual((result.code, result.out), (0, ""), result.err)
+        self.assertRegex(result.err, SUMMARY)
+
+    def test_status_of_a_script_and_its_children(self):
+        result = probectl.probectl(
+            "run", "-q", "-e", "p:e/main /usr/bin/bash:main argc=%di:s32", "--", "bash", "-c",
+            "bash -c 'exit 3'; exit $(($? + 34))")
+        self.assertEqual(result.code, 37, result.err)
+        texts = [record.arguments for record in trace.records(result.out)]
+        self.assertEqual(texts, ["argc=3", "argc=3"])
+        self.assertEqual(result.err, "")
+
+    def test_commands_that_cannot_run(self):
+        missing = probectl.probectl("run", "--", "no-such-command-here")
+        self.assertEqual(missing.code, 127, missing.err)
+        self.assertIn("no-such-command-here", missing.err)
+        unusable = probectl.probectl("run", "--", "/etc/passwd")
+        self.assertEqual(unusable.code, 126, unusable.err)
+
+    def test_refused_definition_runs_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = probectl.probectl("run", "-e", "p:e/x /bin/bash:main %zz", "--", "touch",
+                                       f"{folder}/ran")
+            self.assertEqual(result.code, 2, result.err)
+            self.assertEqual(os.listdir(folder), [])
+            self.assertRegex(result.err, r"Invalid register name.*\n  Command: p:e/x .*\n +\^\n")
+
+    def test_definition_that_never_armed_is_told(self):
+        result = probectl.probectl("run", "-e", "p:e/x /usr/bin/bash:main", "--", "true")
+        self.assertEqual(result.code, 0, result.err)
+        self.assertRegex(result.err, r"e/x  hits 0 .*never armed")
+
+    def test_signal_sent_to_us_is_passed_on(self):
+        with Program([PROBECTL, "run", "--", "sleep", "60"],
+                     env=probectl.environment()) as program:
+            wait_until(lambda: b"sleep" in self.child_of(program.pid), 20)
+            program.signal(signal.SIGTERM)
+            self.assertEqual(program.finish(20), 128 + signal.SIGTERM, program.err)
+            self.assertRegex(program.err, SUMMARY)
+
+    @staticmethod
+    def child_of(pid):
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return b"".join(Path(f"/proc/{child}/cmdline").read_bytes() for child in children)
+
+
+class Attach(unittest.TestCase):
+    def setUp(self):
+        self.path = target("counter")
+        self.program = Program([self.path])
+        self.addCleanup(self.program.__exit__)
+        self.program.wait_for("ready")
+        self.site = maps.load_base(self.program.pid, self.path) + elf.load(
+            str(self.path)).symbols["work"].address
+        self.definition = f"p:e/w {self.path}:work n=%di:u64"
+
+    def assert_unharmed(self):
+        wait_until(lambda: is_running_free(self.program.pid), 10, "the target runs free")
+        self.assertEqual(maps.changed_text(self.program.pid), [])
+        self.assertEqual(self.program.finish(10), 0)
+        self.assertRegex(self.program.out, r"calls \d+ wrong 0\n$")
+
+    def test_interrupt_detaches_and_reports(self):
+        with probectl.Attached(self.program.pid, [self.definition], armed=self.site) as session:
+            count = len(session.wait_for_records(20))
+            self.assertEqual(session.detach(), 0, session.program.err)
+            told = int(re.search(r"(\d+) events in", session.program.err)[1])
+            self.assertEqual(told, len(session.records))
+            self.assertGreaterEqual(told, count)
+            self.assertRegex(session.program.err, SUMMARY + r"\n.*p:e/w  hits \d+  missed 0  lost 0")
+        self.assert_unharmed()
+
+    def test_count_is_exact_in_both_formats(self):
+        for output_format in ("trace", "json"):
+            with self.subTest(output_format):
+                result = probectl.probectl("attach", "--pid", str(self.program.pid), "-e",
+                                           self.definition, "--count", "7", "--format",
+                                           output_format)
+                self.assertEqual(result.code, 0, result.err)
+                if output_format == "trace":
+                    self.assertEqual(len(trace.records(result.out)), 7)
+                else:
+                    objects = [json.loads(line) for line in result.out.splitlines()]
+                    hits = [one for one in objects if one["type"] == "hit"]
+                    numbers = [one["args"]["n"] for one in hits]
+                    self.assertEqual(numbers, list(range(numbers[0], numbers[0] + 7)))
+        self.assert_unharmed()
+
+    def test_reader_that_goes_away_ends_it(self):
+        words = [PROBECTL, "attach", "--pid", str(self.program.pid), "-e", self.definition]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=probectl.environment(), text=True) as session:
+            self.assertIn("w: (0x", session.stdout.readline())
+            session.stdout.close()
+            self.assertEqual(session.wait(20), 0, session.stderr.read())
+        self.assert_unharmed()
+
+    def test_killed_client_leaves_nothing(self):
+        with probectl.Attached(self.program.pid, [self.definition], armed=self.site) as session:
+            session.wait_for_records(20)
+            session.program.signal(signal.SIGKILL)
+            session.program.finish(10, close_input=False)
+        self.assert_unharmed()
+
+    def test_target_that_ends_ends_it(self):
+        with probectl.Attached(self.program.pid, [self.definition], armed=self.site) as session:
+            session.wait_for_records(5)
+            self.assertEqual(self.program.finish(10), 0)
+            self.assertEqual(session.finish(20), 0, session.program.err)
+            self.assertRegex(session.program.err, r"ended: \d+ \(")
+
+    def test_one_of_two_targets_is_partial(self):
+        free = int(Path("/proc/sys/kernel/pid_max").read_text()) - 7
+        result = probectl.probectl("attach", "--pid", f"{self.program.pid},{free}", "-e",
+                                   self.definition, "--count", "3")
+        self.assertEqual(result.code, 7, result.err)
+        self.assertEqual(len(trace.records(result.out)), 3)
+        self.assert_unharmed()
+
+    def test_full_disk_is_told(self):
+        result = probectl.probectl("attach", "--pid", str(self.program.pid), "-e", self.definition,
+                                   "-o", "/dev/full")
+        self.assertEqual(result.code, 1, result.err)
+        self.assertIn("No space left", result.err)
+        self.assert_unharmed()
+
+    def test_private_daemon_goes_with_us(self):
+        with probectl.Attached(self.program.pid, [self.definition], armed=self.site) as session:
+            daemon = int(status(self.program.pid, "TracerPid"))
+            self.assertNotEqual(daemon, session.program.pid)
+            self.assertEqual(session.detach(), 0, session.program.err)
+            self.assertFalse(Path(f"/proc/{daemon}").exists())
+        self.assert_unharmed()
+
+
+if __name__ == "__main__":
+    unittest.main()
