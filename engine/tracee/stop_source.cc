@@ -11,6 +11,7 @@ using Outcome = sys::Waited::Outcome;
 
 Status StopSource::Start() {
   waiter_tid_ = sys::CurrentTid();
+  placement_.Start();
   PROBED_RETURN_IF_ERROR(sys::PrepareTracerThreadSignals());
   return timer_.Create(waiter_tid_);
 }
@@ -18,10 +19,13 @@ Status StopSource::Start() {
 std::optional<Stop> StopSource::Next(uint64_t deadline_ns) {
   if (std::optional<Stop> kept = TakeKept(sys::kAnyThread)) return kept;
   sys::Waited waited;
-  if (spin_.count() > 0) waited = Poll(MonotonicNow() + static_cast<uint64_t>(spin_.count()));
+  if (auto spin = placement_.spin(); spin.count() > 0) {
+    waited = Poll(MonotonicNow() + static_cast<uint64_t>(spin.count()));
+  }
   if (waited.outcome == Outcome::kNothing) waited = Sleep(deadline_ns);
   if (waited.outcome == Outcome::kNoTracees) SleepWithoutTracees(deadline_ns);
   if (waited.outcome != Outcome::kStatus) return std::nullopt;
+  placement_.OnStop(waited.tid);
   return Stop{waited.tid, waited.status};
 }
 

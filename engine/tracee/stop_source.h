@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "engine/sys/wait.h"
 #include "engine/sys/wake_timer.h"
+#include "engine/tracee/placement.h"
 
 namespace probed::tracee {
 
@@ -54,8 +55,7 @@ class StopSource {
   // Makes Next() return. Any thread.
   void Wake();
 
-  // How long Next() polls after a stop before it sleeps.
-  void set_spin(std::chrono::nanoseconds spin) { spin_ = spin; }
+  const Placement& placement() const { return placement_; }
 
  private:
   std::optional<Stop> TakeKept(pid_t tid);
@@ -66,7 +66,7 @@ class StopSource {
 
   std::deque<Stop> put_back_;
   std::map<pid_t, int> unclaimed_;
-  std::chrono::nanoseconds spin_{0};
+  Placement placement_;
   pid_t waiter_tid_ = 0;
   sys::WakeTimer timer_;
 

@@ -57,7 +57,9 @@ class Tracer {
 
   Process* Find(pid_t pid) const;
   std::vector<Process*> processes() const;
-  std::string placement() const;  // "sleep", "spin 50us", ...: chosen by measurement
+  // How the tracer thread waits: "sleep", "spin 50us" or "follow", chosen by measurement while
+  // stops come in. Any thread.
+  std::string placement() const;
 
  private:
   struct State;
