@@ -18,7 +18,12 @@ bool IsToBeHeld(const Thread& thread) {
 void LeaveStop(Thread& thread) {
   if (thread.gone()) return;
   // A step under way must end first: the ip is in our copy of an instruction.
-  if (!IsToBeHeld(thread) || thread.stepping()) thread.Resume();
+  if (!IsToBeHeld(thread) || thread.stepping()) return thread.Resume();
+  // A signal is delivered first, as it could be lost or changed if other things were done in its
+  // stop: the interrupt takes effect before its handler runs.
+  if (thread.stop_kind() != StopKind::kSignal || thread.resumption().signal == 0) return;
+  thread.Interrupt();
+  thread.Resume();
 }
 
 void Dispatcher::Handle(const Stop& stop) {

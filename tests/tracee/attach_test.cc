@@ -44,7 +44,7 @@ TEST_F(TracerTest, ManyAttachDetachCyclesOnABusyProgram) {
   EXPECT_EQ(TextOf(puppet.pid()), text);
   EXPECT_EQ(*sys::ReadMaps(puppet.pid()), maps);
   puppet.Send();
-  EXPECT_GT(puppet.ReadNumber("calls"), observer_.hits());
+  EXPECT_GE(puppet.ReadNumber("calls"), observer_.hits());
   EXPECT_EQ(puppet.WaitForEnd(), 0);
 }
 
@@ -59,7 +59,7 @@ TEST_F(TracerTest, ManyAttachDetachCyclesOnThreadChurn) {
     ASSERT_EQ(Detach(puppet.pid()), "") << i;
   }
   puppet.CloseInput();
-  EXPECT_GT(puppet.ReadNumber("calls"), observer_.hits());
+  EXPECT_GE(puppet.ReadNumber("calls"), observer_.hits());
   EXPECT_EQ(puppet.WaitForEnd(), 0);
 }
 
