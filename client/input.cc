@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/file.h"
@@ -33,6 +34,16 @@ Result<std::string> ReadStandardInput() {
 
 Result<std::string> ReadInput(const std::string& path) {
   return path == "-" ? ReadStandardInput() : ReadFile(path, kLimit);
+}
+
+std::vector<std::string_view> RawLines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    size_t length = std::min(text.find('\n'), text.size() - 1) + 1;
+    lines.push_back(text.substr(0, length));
+    text.remove_prefix(length);
+  }
+  return lines;
 }
 
 }  // namespace probed::client

@@ -3,18 +3,22 @@
 #include <cerrno>
 #include <cstring>
 
+#include "client/input.h"
 #include "client/json_writer.h"
 
 namespace probed::client {
 namespace {
 
 // What one write(2) to uprobe_events refuses before looking at the line: EINVAL, nothing logged.
-lang::Verdict TooLong(const std::string& text) {
+lang::Verdict Unterminated(const std::string& text) {
+  bool has_nul = text.find('\0') != std::string::npos;
   lang::Verdict verdict;
   verdict.error_number = EINVAL;
-  verdict.code = "LINE_TOO_LONG";
-  verdict.command = text;
-  verdict.explanation = "the line is longer than the 4094 bytes that one definition may have";
+  verdict.code = has_nul ? "NUL_BYTE" : "LINE_TOO_LONG";
+  verdict.command = text.substr(0, text.find('\n'));
+  verdict.explanation = has_nul
+                            ? "a NUL byte ends the line early; definitions are text"
+                            : "the line is longer than the 4094 bytes that a definition may have";
   return verdict;
 }
 
@@ -50,9 +54,11 @@ void AppendVerdict(size_t number, const lang::Verdict& verdict, std::string& out
 bool Judge::JudgeAll(std::string_view bytes, lang::FileNamespace& files, std::string& out) {
   bool all_ok = true;
   size_t number = 0;
-  for (const auto& line : lang::SplitLines(bytes)) {
+  // A write(2) each: one that is cut off takes no other with it.
+  for (std::string_view raw : RawLines(bytes)) {
+    lang::InputLine line = lang::SplitLines(raw).front();
     lang::Verdict verdict =
-        line.too_long ? TooLong(line.text) : set_.Apply(line.text, files).verdict;
+        line.too_long ? Unterminated(line.text) : set_.Apply(line.text, files).verdict;
     AppendVerdict(++number, verdict, out);
     all_ok = all_ok && verdict.ok;
   }

@@ -81,8 +81,9 @@ std::string DescribeTargets(const TracingSession& session) {
   return text;
 }
 
-std::string_view Describe(StopReason reason) {
-  return reason == StopReason::kTargetsEnded ? "ended" : "detached from";
+std::string DescribeEnd(StopReason reason, const TracingSession& session) {
+  std::string targets = DescribeTargets(session);
+  return reason == StopReason::kTargetsEnded ? targets + " ended" : "detached from " + targets;
 }
 
 ExitCode Trace(const AttachOptions& options, const std::vector<std::string>& lines, Api& api,
@@ -107,7 +108,7 @@ ExitCode Trace(const AttachOptions& options, const std::vector<std::string>& lin
   signals.LetInterruptsEndUs();
   auto end = session.Finish();
   if (!end) return talk.Fail(end.error());
-  talk.Note(fmt::format("{}: {}", Describe(reason), DescribeTargets(session)));
+  talk.Note(DescribeEnd(reason, session));
   if (!CheckWritten(output->output, talk)) return ExitCode::kFailure;
   ExitCode judged = ExitCodeOf(reason, talk);
   return judged == ExitCode::kOk ? attached : judged;

@@ -75,10 +75,9 @@ Error NotUtf8(const std::string& line) {
 }
 
 void AppendLines(std::string_view bytes, std::vector<std::string>& lines) {
-  for (auto& line : lang::SplitLines(bytes)) {
-    if (lang::Classify(line.text) != lang::LineDestination::kEmpty) {
-      lines.push_back(std::move(line.text));
-    }
+  for (std::string_view raw : RawLines(bytes)) {
+    if (raw.ends_with('\n')) raw.remove_suffix(1);
+    if (lang::Classify(raw) != lang::LineDestination::kEmpty) lines.emplace_back(raw);
   }
 }
 

@@ -136,6 +136,14 @@ class Input(unittest.TestCase):
         lines = done.stdout.decode("utf-8").splitlines()
         self.assertEqual(len([json.loads(line) for line in lines]), 254)
 
+    def test_one_bad_line_takes_no_other_with_it(self):
+        code, answers = check(b"p:g/a /bin/sh:0x10\0junk\np:g/b /bin/sh:0x10" + b" " * 5000 +
+                              b"\np:g/c /bin/sh:0x10\n")
+        self.assertEqual([(a["errno"], a["message"], a["reason"]) for a in answers],
+                         [(errno.EINVAL, None, "NUL_BYTE"), (errno.EINVAL, None, "LINE_TOO_LONG"),
+                          (0, None, "")])
+        self.assertEqual(code, 1)
+
     def test_latin1_names(self):
         _, answers = check(b"p:g\xe9/\xc3\xa9 /bin/sh:0x10\np:g\xe9/a /bin/sh:0x10\n")
         self.assertEqual([a["ok"] for a in answers], [False, True])

@@ -55,15 +55,16 @@ class Run(unittest.TestCase):
     def test_signal_sent_to_us_is_passed_on(self):
         with Program([PROBECTL, "run", "--", "sleep", "60"],
                      env=probectl.environment()) as program:
-            wait_until(lambda: b"sleep" in self.child_of(program.pid), 20)
+            wait_until(lambda: b"sleep" in self.commands_of(program.pid), 20)
             program.signal(signal.SIGTERM)
             self.assertEqual(program.finish(20), 128 + signal.SIGTERM, program.err)
             self.assertRegex(program.err, SUMMARY)
 
     @staticmethod
-    def child_of(pid):
+    def commands_of(pid):
+        """The first words of a process's children."""
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return b"".join(Path(f"/proc/{child}/cmdline").read_bytes() for child in children)
+        return [Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[0] for child in children]
 
 
 class Attach(unittest.TestCase):
@@ -129,7 +130,7 @@ class Attach(unittest.TestCase):
             session.wait_for_records(5)
             self.assertEqual(self.program.finish(10), 0)
             self.assertEqual(session.finish(20), 0, session.program.err)
-            self.assertRegex(session.program.err, r"ended: \d+ \(")
+            self.assertRegex(session.program.err, r"\d+ \(counter.*\) ended")
 
     def test_one_of_two_targets_is_partial(self):
         free = int(Path("/proc/sys/kernel/pid_max").read_text()) - 7

@@ -29,7 +29,7 @@ v1::EventSchema Schema(v1::ProbeKind kind) {
 v1::Event Hit() {
   v1::Event event;
   event.set_sequence(9);
-  event.set_monotonic_ns(755'541'022'999);
+  event.set_monotonic_ns(755'541'022'100);
   event.set_wall_ns(1'700'000'000'000'000'001);
   v1::Hit* hit = event.mutable_hit();
   hit->set_schema_id(1);
@@ -114,10 +114,10 @@ TEST_F(Writers, JsonOfEveryValue) {
   list->add_elements()->set_unsigned_value(1);
   list->add_elements()->set_unsigned_value(2);
   EXPECT_EQ(Line(*json_, schema, event),
-            R"({"type":"hit","sequence":9,"monotonic_ns":755541022999,)"
+            R"({"type":"hit","sequence":9,"monotonic_ns":755541022100,)"
             R"("wall_ns":1700000000000000001,"group":"kgr","event":"a","kind":"entry",)"
             R"("probe":"targets/1-2/probes/1","pid":23819,"tid":23819,"cpu":0,"comm":"kgrbin",)"
-            R"("ip":94119656214857,"args":{"u":18446744073709551615,"i":-5,"c":"Q","f":1.5,)"
+            R"("ip":94119103975753,"args":{"u":18446744073709551615,"i":-5,"c":"Q","f":1.5,)"
             R"("gone":null,"cut":"abc","raw":"\u00ff\"","list":[1,2]},)"
             R"("truncated":["cut"],"hex":{"raw":"ff22"}})"
             "\n");
