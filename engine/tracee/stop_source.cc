@@ -105,7 +105,7 @@ void StopSource::Wake() {
   // sent until the waiter is awake.
   while (asleep_.load() && wanted_.load()) {
     sys::SendToThread(waiter_tid_, sys::kWakeSignal).Ignore();
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
+    std::this_thread::yield();
   }
 }
 
