@@ -50,15 +50,25 @@ void Engine::State::OnGone(const probe::ProcessState& state, event::TargetChange
   if (ended.size() > kMostEndedTargets) ForgetOldest();
 }
 
-// Probes of a root go with it, unless children of it are still followed.
 void Engine::State::ForgetOldest() {
-  TargetId oldest = ended.front();
+  ForgetProbes(ended.front());
+  targets.erase(ended.front());
   ended.pop_front();
-  auto group = targets[oldest].group;
-  targets.erase(oldest);
+}
+
+// Probes of a root go with it, unless children of it are still followed.
+void Engine::State::ForgetProbes(TargetId id) {
+  auto group = targets[id].group;
   if (!group->processes.empty()) return;
-  for (const auto& probe : group->probes)
+  for (const auto& probe : group->probes) {
     probes.erase(probe->id);
+  }
+}
+
+void Engine::State::DropOldDefinitions(TargetId fresh) {
+  std::erase_if(definitions, [&](const auto& entry) {
+    return entry.first == fresh || !targets.contains(entry.first);
+  });
 }
 
 TargetInfo Engine::State::Describe(const Target& target) const {

@@ -52,6 +52,8 @@ struct Engine::State {
   using SiteIndex = std::unordered_map<ProbeId, const probe::Site*>;
   static SiteIndex IndexSites(const probe::ProbeGroup& group);
   ProbeInfo Describe(const probe::Probe& probe, const SiteIndex& sites) const;
+  // Those of targets that are forgotten, and of an earlier life of `fresh`. Under `control`.
+  void DropOldDefinitions(TargetId fresh);
   using ProbesByGroup =
       std::map<std::shared_ptr<probe::ProbeGroup>, std::vector<std::shared_ptr<probe::Probe>>>;
   Result<ProbesByGroup> Collect(const std::vector<ProbeId>& ids);

@@ -38,7 +38,7 @@ Result<TargetInfo> Engine::Attach(int pid, AttachOptions options) {
                                        .awaiting_exec = options.awaiting_exec,
                                        .deadline = options.deadline}));
     PROBED_TRY(probe::ProcessState * adopted, state_->controller.Adopt(*process));
-    state_->definitions.erase(adopted->id);  // of an earlier attach
+    state_->DropOldDefinitions(adopted->id);
     return state_->Describe(*state_->FindTarget(adopted->id));
   });
 }
@@ -56,6 +56,7 @@ Result<TargetInfo> Engine::Launch(LaunchOptions options) {
                                        .gid = options.gid,
                                        .follow_children = options.follow_children}));
     PROBED_TRY(probe::ProcessState * adopted, state_->controller.Adopt(*process));
+    state_->DropOldDefinitions(adopted->id);
     return state_->Describe(*state_->FindTarget(adopted->id));
   });
 }
@@ -79,10 +80,16 @@ Result<DetachReport> Engine::Detach(TargetId target) {
     std::vector<probe::ProcessState*> leaving = {found->state};
     if (target == group->root) leaving = group->processes;
     DetachReport sum;
+    std::optional<Error> failure;
     for (auto* state : leaving) {
-      PROBED_TRY(auto report, state_->controller.Detach(*state));
-      Add(sum, report);
+      auto report = state_->controller.Detach(*state);
+      if (report.ok()) {
+        Add(sum, *report);
+      } else {
+        failure = std::move(report).error();
+      }
     }
+    if (failure) return std::move(*failure);
     return sum;
   });
 }

@@ -27,7 +27,9 @@ Resumption HitHandler::OnTrap(tracee::Stopped& stopped, ProcessState& state,
                               const siginfo_t& info) {
   ThreadState& thread = ThreadState::Of(stopped.thread());
   if (info.si_code != SI_KERNEL) {  // int3 alone has SI_KERNEL (arch/x86 do_int3)
-    if (thread.stepping) return OnStepped(stopped, state);
+    bool step = info.si_code == TRAP_TRACE || info.si_code == TRAP_BRKPT;
+    if (step && thread.stepping) return OnStepped(stopped, state);
+    LeaveOurCode(stopped, state, /*fault=*/false);
     return {.how = GoOn(state).how, .signal = SIGTRAP};
   }
   thread.stepping.reset();

@@ -63,6 +63,22 @@ TEST_F(EngineTest, ProbesAreArmedAgainAfterAnExec) {
   EXPECT_EQ(puppet.Ask("recurse 3"), "3");
 }
 
+TEST_F(EngineTest, SpawnedProgramsRunWhetherFollowedOrNot) {
+  for (bool follow : {false, true}) {
+    Puppet puppet("control");
+    TargetId target = Attach(puppet, {.follow_children = follow});
+    ProbeId parent = Define(target, fmt::format("p:t/x {}:recurse", puppet.path()));
+    ProbeId libc = Define(target, "p:t/y libc.so.6:waitpid");
+    for (int i = 0; i < 20; ++i)
+      ASSERT_EQ(puppet.Ask("system"), "3");
+    EXPECT_EQ(puppet.Ask("recurse 1"), "1");
+    EXPECT_EQ(Counters(parent).hits, 2u);
+    EXPECT_EQ(engine_->GetProbe(libc)->state, ProbeState::kArmed);
+    EXPECT_EQ(Detach(target).warning, "");
+    EXPECT_EQ(ChangedTextBytes(puppet.pid()), 0u);
+  }
+}
+
 TEST_F(EngineTest, AnExitIsAnnounced) {
   Puppet puppet("counter");
   TargetId target = Attach(puppet);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "elf/file.h"
 #include "tests/engine/harness.h"
 
 namespace probed::engine {
@@ -96,6 +97,41 @@ TEST_F(RequestTest, ExplainSaysWhatAProbeWouldBe) {
   EXPECT_GT(place->function_size, 0u);
   EXPECT_FALSE(place->instruction.empty());
   EXPECT_FALSE(engine_->Explain(target_, "nonsense").ok());
+}
+
+TEST_F(EngineTest, AReferenceCounterIsRaisedWhileTheSiteIsArmed) {
+  Puppet puppet("control");
+  TargetId target = Attach(puppet);
+  auto file = elf::File::Open(puppet.path());
+  ASSERT_TRUE(file.ok());
+  auto object = (*file)->FindObject("semaphore");
+  auto function = (*file)->FindFunction("recurse");
+  ASSERT_TRUE(object.ok() && function.ok());
+  std::string place =
+      fmt::format("{}:{:#x}({:#x})", puppet.path(), (*file)->ToOffset(function->address)->value,
+                  (*file)->ToOffset(object->address)->value);
+  EXPECT_EQ(puppet.Ask("semaphore"), "0");
+  ProbeId first = Define(target, "p:t/x " + place);
+  ProbeId second = Define(target, "p:t/y " + place);
+  EXPECT_EQ(puppet.Ask("semaphore"), "1");
+  ASSERT_TRUE(engine_->DeleteProbes({first}).ok());
+  EXPECT_EQ(puppet.Ask("semaphore"), "1");
+  ASSERT_TRUE(engine_->DeleteProbes({second}).ok());
+  EXPECT_EQ(puppet.Ask("semaphore"), "0");
+}
+
+TEST_F(EngineTest, NothingIsInjectedUnderSeccomp) {
+  Puppet puppet("control");
+  ASSERT_EQ(puppet.Ask("seccomp"), "0");
+  TargetId target = Attach(puppet);
+  auto outcome =
+      engine_->CreateProbes(target, {fmt::format("r:t/x {}:recurse", puppet.path())}, {});
+  ASSERT_TRUE(outcome.ok());
+  ASSERT_EQ(outcome->errors.size(), 1u);
+  EXPECT_EQ(outcome->errors.front().error.reason, "SECCOMP_ACTIVE");
+  EXPECT_EQ(puppet.Ask("recurse 3"), "3");
+  Detach(target);
+  EXPECT_EQ(ChangedTextBytes(puppet.pid()), 0u);
 }
 
 TEST_F(RequestTest, TheTracerAnswers) {

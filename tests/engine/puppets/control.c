@@ -1,13 +1,15 @@
 // Awkward control flow, one command a line: what return probes must survive.
 #define _GNU_SOURCE
 #include <complex.h>
-#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -122,6 +124,17 @@ PROBED long fork_inside(long x) {
   return x + (WIFEXITED(status) ? WEXITSTATUS(status) : 1000);
 }
 
+// A tracepoint's semaphore, as <sys/sdt.h> makes them.
+volatile unsigned short semaphore __attribute__((section(".probes"))) = 0;
+
+// From here on a filter is in force that happens to allow everything.
+static void confine(void) {
+  struct sock_filter allow = {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW};
+  struct sock_fprog program = {1, &allow};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  printf("%d\n", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
 static volatile unsigned long own_traps;
 static void on_trap(int number) {
   (void)number;
@@ -158,6 +171,13 @@ static void run(const char* word, long n) {
     signal(SIGTRAP, on_trap);
     for (long i = 0; i < n; ++i) __asm__ volatile("int3");
     printf("%lu\n", own_traps);
+  } else if (!strcmp(word, "semaphore")) {
+    printf("%d\n", semaphore);
+  } else if (!strcmp(word, "seccomp")) {
+    confine();
+  } else if (!strcmp(word, "system")) {
+    int status = system("exit 3");
+    printf("%d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
   } else if (!strcmp(word, "exec")) {
     execl("/proc/self/exe", "again", NULL);
   }
