@@ -206,7 +206,7 @@ class Processes(BadInput):
         for pause in ("0", "0.02", "0.05", "0.08", "0.12", "0.2"):
             with subprocess.Popen(["/usr/bin/sleep", pause]) as child:
                 result = probectl.probectl("attach", "--pid", str(child.pid), "-e",
-                                           "p:e/x libc.so.6:exit", "--duration", "1")
+                                           "p:e/x libc.so.6:exit", seconds=15)
                 self.assertIn(result.code, (0, NOT_FOUND, PRECONDITION), result.err)
                 self.assertEqual(child.wait(5), 0)
 

@@ -30,11 +30,18 @@ class Programs(unittest.TestCase):
     def test_sqlite(self):
         records = self.run_probed(
             [f"p:sq/prepare {function(LIBRARIES + '/libsqlite3.so.0', 'sqlite3_prepare_v2')} "
-             "sql=+0(%si):string", "r:sq/rc libsqlite3.so.0:sqlite3_prepare_v2 rc=$retval:s32"],
+             "sql=+0(%si):string",
+             f"r:sq/rc {LIBRARIES}/libsqlite3.so.0:sqlite3_prepare_v2 rc=$retval:s32"],
             ["/usr/bin/sqlite3", ":memory:", "select 40+2;"])
         self.assertEqual([r.arguments for r in records if r.event == "prepare"],
                          ['sql="select 40+2;"'])
         self.assertEqual([r.arguments for r in records if r.event == "rc"], ["rc=0"])
+
+    def test_library_by_its_bare_name(self):
+        """Found although nothing maps it yet; it is a link to libsqlite3.so.0.8.6."""
+        records = self.run_probed(["p:sq/p libsqlite3.so.0:sqlite3_prepare_v2 sql=+0(%si):string"],
+                                  ["/usr/bin/sqlite3", ":memory:", "select 40+2;"])
+        self.assertEqual([r.arguments for r in records], ['sql="select 40+2;"'])
 
     def test_python(self):
         records = self.run_probed(

@@ -19,4 +19,4 @@ def target(name, variant="gcc-O2-pie-nocf"):
         path = folder / name
     if not path.exists():
         raise FileNotFoundError(f"{folder}/{name}-{variant} is not built")
-    return path
+    return path.resolve()

@@ -82,7 +82,8 @@ def run(definitions, command, *options, **more):
 
 
 class Attached(Stream):
-    """probectl attach, entered only when the target is traced and the first probe is in place."""
+    """probectl attach, entered only when it says so, the target is traced and the byte at `armed`
+    (an address, when given) is a breakpoint."""
 
     def __init__(self, pid, definitions, *options, armed=None, **more):
         super().__init__("attach", definitions, ["--pid", str(pid), *options], **more)
@@ -91,10 +92,13 @@ class Attached(Stream):
 
     def __enter__(self):
         def armed():
+            if self.program.process.poll() == 0:
+                return True  # saw its --count already
             if self.program.process.poll() is not None:
                 raise AssertionError(f"attach ended ({self.program.process.returncode}): "
                                      f"{self.program.err}")
-            return int(status(self.pid, "TracerPid") or 0) != 0 and self._is_armed()
+            return int(status(self.pid, "TracerPid") or 0) != 0 and \
+                "attached to" in self.program.err and self._is_armed()
         try:
             wait_until(armed, 20, f"attach to {self.pid}; {self.program.err}")
         except BaseException:

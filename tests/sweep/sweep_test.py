@@ -24,7 +24,8 @@ class Sweep(unittest.TestCase):
         cls.path = target("sweep", VARIANT)
         cls.native = run([cls.path])
         instructions = disassembly.boundaries(cls.path, is_swept)
-        cls.text = {at: text for at, _, text in instructions}
+        # ud2 is refused by name (tests/e2e); nothing here gets to it.
+        cls.text = {at: text for at, _, text in instructions if not text.startswith("ud2")}
         cls.truth = stepping.count(cls.path, list(cls.text))
 
     def run_probed(self, definitions):
