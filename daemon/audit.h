@@ -1,5 +1,6 @@
 #pragma once
-// The audit log: one line for every attach, detach and change of probes, refused ones included.
+// The audit log: one line for every attach, launch, detach and change of probes of one target, and
+// for those that were refused by permission or by the engine.
 
 #include <string>
 #include <string_view>

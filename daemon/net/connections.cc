@@ -39,10 +39,12 @@ Result<ServiceSet*> Connections::ServicesOf(const Caller& caller) {
   if (services_.size() >= kMaxIdentities)
     return TooMany("TOO_MANY_IDENTITIES", "too many different users have connected");
   PROBED_TRY(auto started, ServiceSet::Start(context_, caller));
+  started->SetServing(serving_);
   return services_.emplace_back(std::move(started)).get();
 }
 
 void Connections::SetServing(bool serving) {
+  serving_ = serving;
   for (auto& services : services_)
     services->SetServing(serving);
 }

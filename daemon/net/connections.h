@@ -27,6 +27,7 @@ class Connections {
 
   ServiceContext& context_;
   std::string admin_group_;
+  bool serving_ = true;
   std::vector<std::unique_ptr<ServiceSet>> services_;  // one per identity seen
   std::map<int, UniqueFd> watches_;                    // duplicates of what gRPC owns
 };

@@ -1,6 +1,6 @@
 #include "daemon/services/events.h"
 
-#include <algorithm>
+#include <map>
 
 #include "daemon/audit.h"
 #include "daemon/convert/names.h"
@@ -85,9 +85,12 @@ Result<event::SubscribeOptions> EventService::ToOptions(const v1::WatchEventsReq
 
 void EventService::EndSession(const std::string& session) {
   if (session.empty()) return;
+  std::map<event::TargetId, std::string> executables;
+  for (const engine::TargetInfo& target : context_.engine.ListTargets())
+    executables[target.id] = target.executable;
   for (event::TargetId target : context_.sessions.End({caller_.uid, session})) {
     context_.authorizer.Forget(target);
-    Audit({caller_, "end-session-detach", target, "", 0, nullptr});
+    Audit({caller_, "end-session", target, executables[target], 0, nullptr});
   }
 }
 

@@ -42,11 +42,17 @@ Result<engine::TargetInfo> TargetService::Attach(const v1::AttachTargetRequest& 
              context_.authorizer.CheckProcess(caller_, request.pid()));
   PROBED_TRY(engine::TargetInfo info,
              context_.sessions.Hold(
-                 {caller_.uid, request.session()},
-                 [&] { return context_.engine.Attach(request.pid(), options); },
+                 {caller_.uid, request.session()}, [&] { return Join(target, options); },
                  [&](const engine::TargetInfo& attached) { return Verify(attached, target); }));
   context_.authorizer.Remember(info.id, caller_);
   return info;
+}
+
+Result<engine::TargetInfo> TargetService::Join(event::TargetId target,
+                                               const engine::AttachOptions& options) {
+  auto existing = FindTarget(context_, target);
+  if (existing.ok() && existing->state == engine::TargetState::kRunning) return existing;
+  return context_.engine.Attach(target.pid, options);
 }
 
 // Between the check and the attach the pid may have gone to another process, or the process may

@@ -25,6 +25,8 @@ class TargetService final : public v1::TargetService::Service {
 
  private:
   Result<engine::TargetInfo> Attach(const v1::AttachTargetRequest& request);
+  // The target that is there already, or a new one.
+  Result<engine::TargetInfo> Join(event::TargetId target, const engine::AttachOptions& options);
   Status Verify(const engine::TargetInfo& attached, event::TargetId wanted);
   Result<engine::TargetInfo> Launch(const v1::LaunchTargetRequest& request);
   Result<engine::TargetInfo> Find(const std::string& name);
