@@ -8,8 +8,22 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 
 namespace probed::engine {
+namespace {
+
+// A dead child of this process may be waited for by its tracer, also of this process, only: taking
+// the status here would hide the death from it.
+bool IsTraced(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("TracerPid:")) return line != "TracerPid:\t0";
+  }
+  return false;
+}
+
+}  // namespace
 
 std::string Puppet::Path(const std::string& name) {
   return std::string(PUPPETS) + "/" + name;
@@ -71,7 +85,7 @@ int Puppet::Wait(std::chrono::milliseconds deadline) {
   pollfd poll{.fd = process_.get(), .events = POLLIN, .revents = 0};
   if (::poll(&poll, 1, static_cast<int>(deadline.count())) <= 0) return -1;
   int status = kReapedByTracer;
-  ::waitpid(pid_, &status, 0);
+  if (!IsTraced(pid_)) ::waitpid(pid_, &status, 0);
   reaped_ = true;
   return status;
 }
