@@ -190,7 +190,7 @@ void Daemon::State::OnSignal() {
 
 void Daemon::State::Reload() {
   NotifyReloading();
-  const auto config = LoadConfig(options.config_path, false);
+  const auto config = options.read_config();
   const auto level = config.ok() ? ParseLogLevel(config->log_level) : config.error();
   if (level.ok()) {
     spdlog::set_level(*level);

@@ -1,6 +1,7 @@
 #pragma once
 // The daemon: owns the engine, the services and the sockets, and runs the main loop.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,8 +14,8 @@ namespace probed::daemon {
 
 struct DaemonOptions {
   Config config;
-  std::string config_path;        // read again on SIGHUP, for the log level
-  std::optional<int> private_fd;  // serve this connected socket only, and end with it
+  std::function<Result<Config>()> read_config;  // again on SIGHUP, for the log level
+  std::optional<int> private_fd;                // serve this connected socket only, and end with it
 };
 
 // Blocks the signals that Run() takes, and SIGCHLD for the tracer. Before any thread starts.

@@ -52,7 +52,8 @@ Status Serve(const Arguments& arguments, Config config) {
   PROBED_TRY(UniqueFd signals, BlockSignals());
   SetUpLogging(format, level);
   PROBED_TRY(auto daemon,
-             Daemon::Start({std::move(config), arguments.config_path, arguments.private_fd},
+             Daemon::Start({std::move(config), [arguments] { return ConfigOf(arguments); },
+                            arguments.private_fd},
                            std::move(signals)));
   return daemon->Run();
 }

@@ -22,7 +22,8 @@ namespace probed::daemon {
 namespace {
 
 constexpr int kKeepaliveMinimumMs = 10'000;  // a client that pings more often is cut off
-constexpr std::chrono::seconds kDrain{2};
+// For calls in progress. Not longer: an idle client does not answer the good-bye, and targets wait.
+constexpr std::chrono::milliseconds kDrain{200};
 
 // Once for the process: plugins are global in gRPC.
 void InitializePlugins() {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
 #include <set>
 
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -105,6 +106,32 @@ TEST(Lifecycle, SighupKeepsServing) {
   EXPECT_TRUE(Call(*client.server, &v1::ServerService::Stub::GetServerInfo,
                    v1::GetServerInfoRequest(), info)
                   .ok());
+}
+
+// The log is the witness: the level comes from the file, unless the command line says it.
+TEST(Lifecycle, SighupReadsTheLogLevel) {
+  const std::string config = "/tmp/probed-reload-" + std::to_string(getpid());
+  auto level_after_reload = [&](const std::vector<std::string>& options) {
+    std::ofstream(config) << "[log]\nlevel = \"error\"\n";
+    std::vector<std::string> argv = {
+        "/bin/bash", "-c",       "exec \"$0\" \"$@\" 2>&1",   PROBED_PROGRAM, "--config",
+        config,      "--listen", "unix://" + config + ".sock"};
+    argv.insert(argv.end(), options.begin(), options.end());
+    ChildProcess process(argv);
+    EXPECT_TRUE(Eventually([&] { return access((config + ".sock").c_str(), F_OK) == 0; }));
+    std::ofstream(config) << "[log]\nlevel = \"info\"\n";
+    process.Signal(SIGHUP);
+    if (options.empty()) {
+      EXPECT_NE(process.ReadLine().find("log level info"), std::string::npos);
+    }
+    process.Signal(SIGTERM);
+    const std::string next = process.ReadLine();
+    EXPECT_EQ(process.Wait(), 0);
+    return next;
+  };
+  EXPECT_NE(level_after_reload({}).find("signal 15"), std::string::npos);
+  EXPECT_EQ(level_after_reload({"--log-level", "critical"}), "");
+  unlink(config.c_str());
 }
 
 TEST(Lifecycle, PrivateDaemonEndsWithItsClient) {
