@@ -87,10 +87,19 @@ void EventPump::TakeTargetChange(const v1::TargetChange& change) {
       change.change() != v1::TargetChange::CHANGE_DETACHED) {
     return;
   }
-  if (options_.targets.erase(change.target()) == 0) return;
-  if (change.change() == v1::TargetChange::CHANGE_DETACHED) let_go_ = true;
-  if (!options_.targets.empty()) return;
-  all_gone_ = true;
+  StopWaitingFor(change.target(), change.change());
+  Wake();
+}
+
+void EventPump::StopWaitingFor(const std::string& target, v1::TargetChange::Change why) {
+  std::lock_guard lock(mutex_);
+  if (options_.targets.erase(target) == 0) return;
+  if (why == v1::TargetChange::CHANGE_DETACHED) let_go_ = true;
+  if (options_.targets.empty()) all_gone_ = true;
+}
+
+void EventPump::NoteExited(const std::string& target) {
+  StopWaitingFor(target, v1::TargetChange::CHANGE_EXITED);
   Wake();
 }
 

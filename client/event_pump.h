@@ -23,7 +23,7 @@ class EventPump {
  public:
   struct Options {
     uint64_t count = 0;             // stop writing after so many hits; 0: no limit
-    std::set<std::string> targets;  // whose end we wait for
+    std::set<std::string> targets;  // whose end we wait for; guarded by mutex_ once in the pump
   };
 
   // `writer`, `output` and `talk` are the pump's alone (but Talk) until Stop returns.
@@ -48,6 +48,8 @@ class EventPump {
   // Some of them were let go rather than exited.
   bool let_go() const { return let_go_; }
   bool WaitAllGone(std::chrono::milliseconds at_most);
+  // No notice of this target's exit will come, because it came before we were subscribed.
+  void NoteExited(const std::string& target);
 
   uint64_t hits() const { return hits_; }
   uint64_t lost() const { return lost_; }
@@ -62,6 +64,7 @@ class EventPump {
   void TakeHit(const v1::Event& event);
   void TakeLoss(const v1::Event& event);
   void TakeTargetChange(const v1::TargetChange& change);
+  void StopWaitingFor(const std::string& target, v1::TargetChange::Change why);
   void Flush();
   void Wake();
 

@@ -75,8 +75,21 @@ Reply<void> TracingSession::Stream(uint64_t count, EventWriter& writer, Output& 
   request.set_greet(true);
   pump_ = std::make_unique<EventPump>(api_.WatchEvents(request), std::move(options), writer, output,
                                       talk_);
-  if (pump_->WaitSubscribed()) return {};
-  return pump_->Stop();
+  if (!pump_->WaitSubscribed()) return pump_->Stop();
+  return NoteEarlyEnds();
+}
+
+// A target that ended between the attach and the subscription.
+Reply<void> TracingSession::NoteEarlyEnds() {
+  auto listed = api_.ListTargets();
+  if (!listed) return tl::unexpected(std::move(listed).error());
+  for (const auto& target : targets_) {
+    bool runs = std::any_of(listed->begin(), listed->end(), [&](const v1::Target& one) {
+      return one.name() == target.name() && one.state() == v1::Target::STATE_RUNNING;
+    });
+    if (!runs) pump_->NoteExited(target.name());
+  }
+  return {};
 }
 
 Reply<void> TracingSession::Enable() {

@@ -37,6 +37,7 @@ class TracingSession {
   Reply<void> Finish();
 
  private:
+  Reply<void> NoteEarlyEnds();
   void RememberCounters();
   bool Detach();  // true: nobody holds any of the targets any more
   void Summarize();
