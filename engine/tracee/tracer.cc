@@ -165,7 +165,7 @@ std::vector<Process*> Tracer::processes() const {
   return state_->registry.processes();
 }
 std::string Tracer::placement() const {
-  return "sleep";
+  return state_->stops.placement().Describe();
 }
 
 }  // namespace probed::tracee

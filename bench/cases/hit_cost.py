@@ -1,0 +1,148 @@
+"""What one hit costs: ours against a bare ptrace loop, the kernel, gdb and ltrace, one program."""
+
+import os
+import re
+import statistics
+import subprocess
+import time
+
+from . import others
+from .daemon import Daemon
+from .programs import Program, load_bias, read_line, symbol
+
+CALLS = 8000
+ROUNDS = 5
+ARGUMENTS = "number=%di:u64 text=+0(%si):string"
+WAYS = ("sleep", "spin", "follow")
+
+
+class Attached:
+    """probectl attached to a program with one definition line, as a scope."""
+
+    def __init__(self, daemon, program, definition):
+        self.daemon = daemon
+        self.program = program
+        self.definition = definition
+        self.process = subprocess.Popen(
+            [f"{daemon.build}/probectl", "attach", "--address", daemon.address, "--pid",
+             str(program.pid), "-e", definition, "-o", os.devnull],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    def __enter__(self):
+        deadline = time.monotonic() + 20
+        while not self.armed():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"not armed: {self.definition}: {self.process.stderr.read()}")
+            time.sleep(0.01)
+        return self
+
+    def armed(self):
+        offset = int(re.search(r" /\S+:(0x[0-9a-f]+)", self.definition).group(1), 16)
+        return self.program.byte_at(offset) == b"\xcc"
+
+    def mechanism(self):
+        return self.daemon.rows("sites")[0]["mechanism"]
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.communicate(timeout=30)
+
+
+def per_call(program, rounds=ROUNDS):
+    """Median of the rounds, in nanoseconds; the first one is for settling down."""
+    program.run_once()
+    return statistics.median(program.run_once()[1] for _ in range(rounds))
+
+
+def bare(build, hot, way):
+    address, _ = symbol(hot, "hot")
+    with Program(hot, CALLS) as program:
+        runtime = load_bias(program.pid, hot) + address
+        loop = subprocess.Popen(
+            [f"{build}/bench/bench_bare_int3", str(program.pid), hex(runtime),
+             str((ROUNDS + 1) * CALLS), way], stdout=subprocess.PIPE, bufsize=0)
+        read_line(loop)
+        cost = per_call(program)
+        loop.wait(30)
+        return cost
+
+
+def ours(build, hot, name, label, arguments=ARGUMENTS, threads=1, core=None):
+    """(nanoseconds a hit, mechanism, placement)"""
+    _, offset = symbol(hot, label)
+    with Daemon(build) as daemon, Program(hot, CALLS, name, threads) as program:
+        if core is not None:
+            os.sched_setaffinity(program.pid, {core})
+        with Attached(daemon, program, f"p:bench/hit {hot}:{hex(offset)} {arguments}") as attached:
+            mechanism = attached.mechanism()
+            cost = per_call(program)
+            return cost, mechanism, daemon.rows("status")[0]["placement"]
+
+
+def in_turn(*measurements, turns=3):
+    """Medians of things measured in turn, so that a load from outside meets all of them alike."""
+    results = [[measure() for measure in measurements] for _ in range(turns)]
+    return [sorted(column)[turns // 2] for column in zip(*results)]
+
+
+def microseconds(cost):
+    return f"{cost / 1000:.2f} us"
+
+
+def row(case, result, floor, goal):
+    cost, mechanism, placement = result
+    return {"case": case, "measured": microseconds(cost), "ratio": cost / floor, "goal": goal,
+            "note": f"{mechanism}; placement: {placement}"}
+
+
+def one_core(build, hot):
+    """The same placement on both sides: the program is held on one core, which the tracer shares."""
+    floor, boosted, stepped = in_turn(
+        lambda: bare(build, hot, "same"),
+        lambda: ours(build, hot, "hot", "hot", core=0),
+        lambda: ours(build, hot, "stepped", "stepped_popf", core=0))
+    return [
+        {"case": "bare int3 round trip, one core", "measured": microseconds(floor)},
+        row("hit, two fetchargs, one core", boosted, floor, "<= 1.3 x bare"),
+        row("stepped hit, two fetchargs, one core", stepped, floor, "<= 2.5 x bare"),
+    ], boosted[0]
+
+
+def free(build, hot):
+    """Nobody is held anywhere: what placement makes of it."""
+    *bares, boosted, stepped = in_turn(
+        *(lambda way=way: bare(build, hot, way) for way in WAYS),
+        lambda: ours(build, hot, "hot", "hot"),
+        lambda: ours(build, hot, "stepped", "stepped_popf"))
+    rows = [{"case": f"bare int3 round trip, tracer would {way}", "measured": microseconds(cost)}
+            for way, cost in zip(WAYS, bares)]
+    return rows + [row("hit, two fetchargs", boosted, min(bares), "<= 1.3 x best bare"),
+                   row("stepped hit, two fetchargs", stepped, min(bares), "<= 2.5 x best bare")]
+
+
+def many_threads(build, hot, one):
+    return [row(f"hit, {threads} threads", ours(build, hot, "hot", "hot", threads=threads), one, "")
+            for threads in (2, 32)]
+
+
+def against_others(hot, boosted):
+    rows = []
+    for name, cost, goal in (("kernel uprobe, two fetchargs", others.kernel(hot, ARGUMENTS), ""),
+                             ("gdb dprintf", others.gdb(hot), ">= 20 x ours"),
+                             ("ltrace", others.ltrace(hot), ">= 5 x ours")):
+        if cost is None:
+            rows.append({"case": name, "measured": "not available"})
+        else:
+            rows.append({"case": name, "measured": microseconds(cost), "ratio": cost / boosted,
+                         "goal": goal})
+    return rows
+
+
+def measure(build):
+    hot = f"{build}/bench/bench_hot"
+    with Program(hot, 2_000_000) as program:
+        plain = per_call(program)
+    rows = [{"case": "call without a probe", "measured": f"{plain:.1f} ns"}]
+    held, boosted = one_core(build, hot)
+    rows += held + free(build, hot) + many_threads(build, hot, boosted)
+    return rows + against_others(hot, boosted)

@@ -1,0 +1,96 @@
+"""Starting the measured programs and reading what they say. Every wait has a deadline."""
+
+import os
+import re
+import select
+import subprocess
+
+DEADLINE = 60
+
+
+def read_line(process, seconds=DEADLINE):
+    ready, _, _ = select.select([process.stdout], [], [], seconds)
+    if not ready:
+        raise TimeoutError(f"{process.args[0]} said nothing for {seconds} s")
+    line = process.stdout.readline()
+    if not line:
+        raise RuntimeError(f"{process.args[0]} ended")
+    return line.strip()
+
+
+class Program:
+    """A bench program, ended with its scope."""
+
+    def __init__(self, path, *arguments):
+        # Unbuffered, so that select() sees every line that readline() has not taken.
+        self.process = subprocess.Popen([path, *map(str, arguments)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, bufsize=0)
+        self.path = path
+
+    def __enter__(self):
+        if read_line(self.process) != b"ready":
+            raise RuntimeError("the program did not start")
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def byte_at(self, file_offset):
+        """One byte of the program's text as it is now in memory."""
+        for start, offset, size in executable_mappings(self.pid, self.path):
+            if offset <= file_offset < offset + size:
+                with open(f"/proc/{self.pid}/mem", "rb") as memory:
+                    memory.seek(start + file_offset - offset)
+                    return memory.read(1)
+        raise LookupError(hex(file_offset))
+
+    def run_once(self, seconds=DEADLINE):
+        """One round of calls: (calls, nanoseconds per call)."""
+        self.process.stdin.write(b"go\n")
+        calls, elapsed = map(int, read_line(self.process, seconds).split())
+        return calls, elapsed / calls
+
+
+def symbol(path, name):
+    """(link address, file offset) of a function, by readelf."""
+    text = subprocess.run(["readelf", "-sW", path], capture_output=True, text=True, check=True).stdout
+    address = next(int(line.split()[1], 16) for line in text.splitlines()
+                   if line.split()[-1:] == [name])
+    segments = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True,
+                              check=True).stdout
+    for found in re.finditer(r"LOAD\s+(0x\w+)\s+(0x\w+)\s+0x\w+\s+(0x\w+)", segments):
+        offset, start, size = (int(text, 16) for text in found.groups())
+        if start <= address < start + size:
+            return address, address - start + offset
+    raise LookupError(name)
+
+
+def executable_mappings(pid, path):
+    """(start, file offset, size) of each."""
+    real = os.path.realpath(path)
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        for line in maps:
+            fields = line.split()
+            if fields[-1] != real or "x" not in fields[1]:
+                continue
+            start, end = (int(text, 16) for text in fields[0].split("-"))
+            yield start, int(fields[2], 16), end - start
+
+
+def load_bias(pid, path):
+    real = os.path.realpath(path)
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        for line in maps:
+            fields = line.split()
+            if fields[-1] == real and fields[2] == "00000000":
+                return int(fields[0].split("-")[0], 16)
+    raise LookupError(path)
