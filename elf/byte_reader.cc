@@ -1,13 +1,8 @@
 #include "elf/byte_reader.h"
 
-namespace probed::elf {
+#include <algorithm>
 
-std::span<const uint8_t> ByteReader::TakeBytes(size_t count) {
-  if (!Reserve(count)) return {};
-  std::span<const uint8_t> taken = bytes_.subspan(position_, count);
-  position_ += count;
-  return taken;
-}
+namespace probed::elf {
 
 std::string_view ByteReader::TakeString() {
   if (!ok_) return {};
@@ -29,23 +24,10 @@ uint64_t ByteReader::TakeUleb128() {
   return 0;
 }
 
-int64_t ByteReader::TakeSleb128() {
-  uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64;) {
-    auto byte = Take<uint8_t>();
-    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-    shift += 7;
-    if ((byte & 0x80) != 0) continue;
-    if ((byte & 0x40) != 0 && shift < 64) value |= ~uint64_t{0} << shift;
-    return static_cast<int64_t>(value);
-  }
-  ok_ = false;
-  return 0;
-}
-
 std::string_view StringAt(std::span<const uint8_t> table, uint64_t offset) {
   if (offset >= table.size()) return {};
-  return ByteReader(table, offset).TakeString();
+  const auto* start = reinterpret_cast<const char*>(table.data()) + offset;
+  return {start, ::strnlen(start, std::min(table.size() - offset, kMaxString))};
 }
 
 }  // namespace probed::elf

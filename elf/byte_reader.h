@@ -1,7 +1,8 @@
 #pragma once
 // Forward reading of hostile bytes: every step is checked, and a failed step leaves the reader
 // failed so that a caller may check once at the end. Does not own the bytes. Little-endian, like
-// the files.
+// the files. For what libelf has no records for: hash tables, unwind tables, .gopclntab,
+// .gnu_debuglink.
 
 #include <cstdint>
 #include <cstring>
@@ -29,13 +30,13 @@ class ByteReader {
     return value;
   }
 
-  std::span<const uint8_t> TakeBytes(size_t count);
   // Up to and without its NUL; failed when there is none.
   std::string_view TakeString();
   // Failed when longer than 64 bits need.
   uint64_t TakeUleb128();
-  int64_t TakeSleb128();
-  void Skip(size_t count) { TakeBytes(count); }
+  void Skip(size_t count) {
+    if (Reserve(count)) position_ += count;
+  }
 
  private:
   bool Reserve(size_t count) { return ok_ = left() >= count; }
@@ -45,7 +46,9 @@ class ByteReader {
   bool ok_;
 };
 
-// The NUL-terminated string at `offset` of a string table; empty when outside or unterminated.
+// The string at `offset` of a string table, cut after kMaxString bytes; empty when outside. Unlike
+// elf_strptr it needs no section, and names that share a long tail cannot make it slow.
+constexpr size_t kMaxString = 64 << 10;
 std::string_view StringAt(std::span<const uint8_t> table, uint64_t offset);
 
 }  // namespace probed::elf

@@ -70,7 +70,7 @@ bool Belongs(const DebugFile& candidate, const DebugFileRequest& request, const 
   bool is_itself = candidate.image.device() == request.image.device() &&
                    candidate.image.inode() == request.image.inode();
   if (is_itself) return false;
-  std::string build_id = FindBuildId(ReadNotes(candidate.image, candidate.headers));
+  std::string build_id = ReadNotes(candidate.image, candidate.headers).build_id;
   if (!build_id.empty() && !request.build_id.empty()) return build_id == request.build_id;
   return link != nullptr && Checksum(candidate.image) == link->checksum;
 }

@@ -14,17 +14,14 @@ constexpr uint64_t kMaxVersionBytes = 16 << 20;
 
 class DynamicReader {
  public:
-  DynamicReader(const Image& image, std::span<const Segment> segments)
-      : image_(image), segments_(segments) {}
-
-  void ReadTags(const Headers& headers) {
+  DynamicReader(const Handle& elf, const Headers& headers, std::span<const Segment> segments)
+      : elf_(elf), segments_(segments) {
     const Elf64_Phdr* dynamic = headers.FindProgramHeader(PT_DYNAMIC);
     if (dynamic == nullptr) return;
-    auto bytes = image_.Read(dynamic->p_offset, std::min(dynamic->p_filesz, kMaxDynamicBytes));
-    ByteReader reader(bytes);
-    while (reader.left() >= sizeof(Elf64_Dyn)) {
-      auto entry = reader.Take<Elf64_Dyn>();
-      if (entry.d_tag == DT_NULL) return;
+    uint64_t size = std::min(dynamic->p_filesz, kMaxDynamicBytes);
+    Elf_Data* data = elf.Data(dynamic->p_offset, size, ELF_T_DYN);
+    Elf64_Dyn entry;
+    for (int i = 0; ::gelf_getdyn(data, i, &entry) != nullptr && entry.d_tag != DT_NULL; ++i) {
       tags_.emplace(entry.d_tag, entry.d_un.d_val);
     }
   }
@@ -34,26 +31,25 @@ class DynamicReader {
     return found == tags_.end() ? 0 : found->second;
   }
 
-  std::vector<uint8_t> TableAt(int64_t tag, uint64_t size) const {
-    uint64_t address = Tag(tag);
-    return address == 0 ? std::vector<uint8_t>{} : ReadAt(image_, segments_, {address}, size);
+  Elf_Data* TableAt(int64_t tag, uint64_t size, Elf_Type type) const {
+    FileRange range = RangeAt(segments_, {Tag(tag)}, size);
+    bool is_there = Tag(tag) != 0 && range.size != 0;
+    return is_there ? elf_.Data(range.offset, range.size, type) : nullptr;
   }
 
   // Nothing states the number of dynamic symbols; the hash tables imply it.
   uint64_t CountSymbols() const {
-    std::vector<uint8_t> hash = TableAt(DT_HASH, 8);
-    if (hash.size() == 8) {
-      ByteReader reader(hash, 4);
-      return std::min<uint64_t>(reader.Take<uint32_t>(), kMaxSymbols);
-    }
-    return CountByGnuHash();
+    ByteReader hash(BytesOf(TableAt(DT_HASH, 8, ELF_T_WORD)));
+    hash.Skip(sizeof(uint32_t));
+    uint64_t chains = hash.Take<uint32_t>();
+    return std::min(hash.ok() ? chains : CountByGnuHash(), kMaxSymbols);
   }
 
  private:
   // The highest bucket starts the last chain; its end is marked by the low bit.
   uint64_t CountByGnuHash() const {
-    std::vector<uint8_t> hash = TableAt(DT_GNU_HASH, kMaxSymbols * sizeof(uint32_t));
-    ByteReader reader(hash);
+    uint64_t most = kMaxSymbols * sizeof(uint32_t);
+    ByteReader reader(BytesOf(TableAt(DT_GNU_HASH, most, ELF_T_BYTE)));
     auto buckets = reader.Take<uint32_t>();
     auto first_hashed = reader.Take<uint32_t>();
     auto bloom_words = reader.Take<uint32_t>();
@@ -67,28 +63,25 @@ class DynamicReader {
     reader.Skip(uint64_t{last - first_hashed} * sizeof(uint32_t));
     while (reader.ok() && (reader.Take<uint32_t>() & 1) == 0)
       ++last;
-    return std::min(uint64_t{last} + 1, kMaxSymbols);
+    return uint64_t{last} + 1;
   }
 
-  const Image& image_;
+  const Handle& elf_;
   std::span<const Segment> segments_;
   std::map<int64_t, uint64_t> tags_;
 };
 
 }  // namespace
 
-DynamicTables ReadDynamicTables(const Image& image, const Headers& headers,
-                                std::span<const Segment> segments) {
-  DynamicReader reader(image, segments);
-  reader.ReadTags(headers);
+SymbolTable ReadDynamicTable(const Handle& elf, const Headers& headers,
+                             std::span<const Segment> segments) {
+  DynamicReader reader(elf, headers, segments);
   uint64_t count = reader.CountSymbols();
-  DynamicTables tables;
-  tables.symbols.entries = reader.TableAt(DT_SYMTAB, count * sizeof(Elf64_Sym));
-  tables.symbols.strings = reader.TableAt(DT_STRTAB, reader.Tag(DT_STRSZ));
-  tables.versions.indices = reader.TableAt(DT_VERSYM, count * sizeof(uint16_t));
-  tables.versions.definitions = reader.TableAt(DT_VERDEF, kMaxVersionBytes);
-  tables.versions.needs = reader.TableAt(DT_VERNEED, kMaxVersionBytes);
-  return tables;
+  return {.symbols = reader.TableAt(DT_SYMTAB, count * sizeof(Elf64_Sym), ELF_T_SYM),
+          .strings = reader.TableAt(DT_STRTAB, reader.Tag(DT_STRSZ), ELF_T_BYTE),
+          .versions = reader.TableAt(DT_VERSYM, count * sizeof(uint16_t), ELF_T_HALF),
+          .definitions = reader.TableAt(DT_VERDEF, kMaxVersionBytes, ELF_T_VDEF),
+          .needs = reader.TableAt(DT_VERNEED, kMaxVersionBytes, ELF_T_VNEED)};
 }
 
 }  // namespace probed::elf

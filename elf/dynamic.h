@@ -4,18 +4,11 @@
 
 #include <span>
 
-#include "elf/headers.h"
 #include "elf/symbol_table.h"
-#include "elf/versions.h"
 
 namespace probed::elf {
 
-struct DynamicTables {
-  RawSymbolTable symbols;
-  RawVersions versions;
-};
-
-DynamicTables ReadDynamicTables(const Image& image, const Headers& headers,
-                                std::span<const Segment> segments);
+SymbolTable ReadDynamicTable(const Handle& elf, const Headers& headers,
+                             std::span<const Segment> segments);
 
 }  // namespace probed::elf

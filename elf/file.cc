@@ -68,10 +68,9 @@ Result<std::shared_ptr<const File>> File::Open(const std::string& path, const st
   state->root = root;
   PROBED_TRY(state->headers, ReadHeaders(state->image, path));
   PROBED_TRY(state->segments, ReadSegments(state->headers, state->image.size(), path));
-  std::vector<Note> notes = ReadNotes(state->image, state->headers);
-  state->identity = {.device = state->image.device(),
-                     .inode = state->image.inode(),
-                     .build_id = FindBuildId(notes)};
+  Notes notes = ReadNotes(state->image, state->headers);
+  state->identity = {
+      .device = state->image.device(), .inode = state->image.inode(), .build_id = notes.build_id};
   state->is_go = LooksLikeGo(notes, state->headers);
   state->interpreter = ReadInterpreter(state->image, state->headers);
   return std::shared_ptr<const File>(new File(std::move(state)));

@@ -31,7 +31,8 @@ std::optional<FrameSection> SectionOfHeader(const Image& image, std::span<const 
   auto address = TakePointer(&reader, encoding, base);
   if (!address) return std::nullopt;
   base.section = {*address};
-  return FrameSection{ReadAt(image, segments, {*address}, Image::kMaxRead), base};
+  FileRange range = RangeAt(segments, {*address}, Image::kMaxRead);
+  return FrameSection{image.Read(range.offset, range.size), base};
 }
 
 FrameSection FindFrameSection(const Image& image, const Headers& headers,
@@ -112,7 +113,7 @@ class FrameParser {
     std::string_view augmentation = reader.TakeString();
     if (augmentation.size() > kMaxAugmentation) return std::nullopt;
     reader.TakeUleb128();  // code alignment
-    reader.TakeSleb128();  // data alignment
+    reader.TakeUleb128();  // data alignment, signed but as long
     if (version == 1) {
       reader.Skip(1);
     } else {

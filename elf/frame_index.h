@@ -1,6 +1,8 @@
 #pragma once
 // Extents of functions as the unwind tables state them: what is left when symbols are stripped. LSB
-// Core, "Exception Frames"; DWARF 4, section 6.4.
+// Core, "Exception Frames"; DWARF 4, section 6.4. Not through libdw: dwarf_next_cfi leaves
+// augmentations and encoded addresses, the larger part, to its caller, and dwarf_getcfi_elf answers
+// for one address at a time but cannot list what follows it.
 
 #include <optional>
 #include <span>

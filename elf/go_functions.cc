@@ -62,8 +62,8 @@ std::vector<Symbol> ReadGoFunctions(const Image& image, const Headers& headers) 
     std::string_view name = NameOf(*table, reader.Take<uint32_t>());
     auto next = reader.Take<uint32_t>();
     if (!reader.ok() || next < entry || name.size() > name_budget) break;
+    name_budget -= name.size();
     if (!name.empty() && name.size() <= kMaxName) {
-      name_budget -= name.size();
       Symbol& symbol = symbols.emplace_back();
       symbol.name = name;
       symbol.address = {table->text_start + entry};

@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "elf/byte_reader.h"
-
 namespace probed::elf {
 namespace {
 
-// Section numbers of symbols are 16 bits wide unless extended; nothing real comes near this.
-constexpr uint64_t kMaxSections = 1 << 20;
+constexpr size_t kMaxSectionName = 255;
 
 Error FileError(std::string reason, const std::string& path, const std::string& problem,
                 std::string hint) {
@@ -24,96 +21,91 @@ Error Malformed(const std::string& path, const std::string& problem) {
   return FileError("ELF_MALFORMED", path, problem, "check whether the file is complete");
 }
 
-Result<Elf64_Ehdr> ReadElfHeader(const Image& image, const std::string& path) {
+bool IsPlain(const Elf64_Shdr& header) {
+  return header.sh_type != SHT_NOBITS && (header.sh_flags & SHF_COMPRESSED) == 0;
+}
+
+Result<Elf64_Ehdr> ReadElfHeader(const Image& image, Elf* elf, const std::string& path) {
   Elf64_Ehdr header{};
-  unsigned char* ident = header.e_ident;
-  if (!image.ReadInto(0, ident, EI_NIDENT) || std::memcmp(ident, ELFMAG, SELFMAG) != 0) {
+  std::vector<uint8_t> magic = image.Read(0, SELFMAG);
+  if (magic.size() != SELFMAG || std::memcmp(magic.data(), ELFMAG, SELFMAG) != 0) {
     return FileError("NOT_ELF", path, "is not an ELF file", "name a program or a shared library");
   }
-  if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB) {
+  if (::gelf_getehdr(elf, &header) == nullptr) {
+    return Malformed(path, "has a damaged ELF header");
+  }
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {
     return FileError("ELF_CLASS", path, "is not a 64-bit little-endian ELF file",
                      "only 64-bit programs can be probed");
-  }
-  if (!image.ReadInto(0, &header, sizeof header)) {
-    return Malformed(path, "ends inside its ELF header");
   }
   return header;
 }
 
-Result<std::vector<Elf64_Phdr>> ReadProgramHeaders(const Image& image, const Elf64_Ehdr& header,
+// libelf leaves out what a truncated file does not hold, and knows counts that the kernel does not.
+Result<std::vector<Elf64_Phdr>> ReadProgramHeaders(Elf* elf, const Elf64_Ehdr& header,
                                                    const std::string& path) {
-  std::vector<Elf64_Phdr> result;
-  if (header.e_phnum == 0) return result;
+  std::vector<Elf64_Phdr> result(header.e_phnum);
+  if (result.empty()) return result;
   if (header.e_phentsize != sizeof(Elf64_Phdr)) {
     return Malformed(path, "has program headers of an unknown size");
   }
-  size_t count = header.e_phnum;
-  std::vector<uint8_t> bytes = image.ReadAll(header.e_phoff, count * sizeof(Elf64_Phdr));
-  if (bytes.empty()) return Malformed(path, "ends before its program headers");
-  result.resize(count);
-  std::memcpy(result.data(), bytes.data(), bytes.size());
+  size_t count = 0;
+  bool is_there = ::elf_getphdrnum(elf, &count) == 0 && count == result.size();
+  const Elf64_Phdr* table = is_there ? ::elf64_getphdr(elf) : nullptr;
+  if (table == nullptr) return Malformed(path, "ends before its program headers");
+  std::copy_n(table, count, result.begin());
   return result;
 }
 
-// gABI: when the count or the string table's index does not fit, section 0 holds it.
-struct SectionTableShape {
-  uint64_t count = 0;
-  uint64_t names = 0;
-};
-
-SectionTableShape ReadShape(const Image& image, const Elf64_Ehdr& header) {
-  SectionTableShape shape{header.e_shnum, header.e_shstrndx};
-  Elf64_Shdr first{};
-  bool extended = header.e_shnum == 0 || header.e_shstrndx == SHN_XINDEX;
-  if (!extended || !image.ReadInto(header.e_shoff, &first, sizeof first)) return shape;
-  if (header.e_shnum == 0) shape.count = first.sh_size;
-  if (header.e_shstrndx == SHN_XINDEX) shape.names = first.sh_link;
-  return shape;
+void NameSections(const Image& image, Elf* elf, std::vector<Section>* sections) {
+  size_t names = 0;
+  if (::elf_getshdrstrndx(elf, &names) != 0 || names >= sections->size()) return;
+  // libelf would read, or inflate, however much this claims to be.
+  const Elf64_Shdr& table = (*sections)[names].header;
+  if (!IsPlain(table) || !image.Holds(table.sh_offset, table.sh_size)) return;
+  for (Section& section : *sections) {
+    const char* name = ::elf_strptr(elf, names, section.header.sh_name);
+    if (name != nullptr) section.name.assign(name, ::strnlen(name, kMaxSectionName));
+  }
 }
 
-std::vector<Section> ReadSections(const Image& image, const Elf64_Ehdr& header) {
-  std::vector<Section> sections;
-  if (header.e_shoff == 0 || header.e_shentsize != sizeof(Elf64_Shdr)) return sections;
-  SectionTableShape shape = ReadShape(image, header);
-  if (shape.count == 0 || shape.count > kMaxSections) return sections;
-  std::vector<uint8_t> bytes = image.ReadAll(header.e_shoff, shape.count * sizeof(Elf64_Shdr));
-  if (bytes.empty()) return sections;
-  sections.resize(shape.count);
-  ByteReader reader(bytes);
-  for (Section& section : sections)
-    section.header = reader.Take<Elf64_Shdr>();
-  if (shape.names >= shape.count) return sections;
-  std::vector<uint8_t> names = ReadSection(image, sections[shape.names]);
-  for (Section& section : sections)
-    section.name = StringAt(names, section.header.sh_name);
+std::vector<Section> ReadSections(const Image& image, Elf* elf) {
+  size_t count = 0;
+  if (::elf_getshdrnum(elf, &count) != 0) return {};
+  std::vector<Section> sections(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (::gelf_getshdr(::elf_getscn(elf, i), &sections[i].header) == nullptr) return {};
+  }
+  NameSections(image, elf, &sections);
   return sections;
+}
+
+template <class T, class Predicate>
+const T* Find(const std::vector<T>& list, Predicate matches) {
+  auto found = std::find_if(list.begin(), list.end(), matches);
+  return found == list.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
 const Section* Headers::FindSection(std::string_view name) const {
-  auto found = std::find_if(sections.begin(), sections.end(),
-                            [&](const Section& section) { return section.name == name; });
-  return found == sections.end() ? nullptr : &*found;
+  return Find(sections, [&](const Section& section) { return section.name == name; });
 }
 
 const Section* Headers::FindSection(uint32_t type) const {
-  auto found = std::find_if(sections.begin(), sections.end(),
-                            [&](const Section& section) { return section.header.sh_type == type; });
-  return found == sections.end() ? nullptr : &*found;
+  return Find(sections, [&](const Section& section) { return section.header.sh_type == type; });
 }
 
 const Elf64_Phdr* Headers::FindProgramHeader(uint32_t type) const {
-  auto found = std::find_if(program.begin(), program.end(),
-                            [&](const Elf64_Phdr& entry) { return entry.p_type == type; });
-  return found == program.end() ? nullptr : &*found;
+  return Find(program, [&](const Elf64_Phdr& entry) { return entry.p_type == type; });
 }
 
 Result<Headers> ReadHeaders(const Image& image, const std::string& path) {
+  Handle elf(image);
   Headers headers;
-  PROBED_TRY(headers.header, ReadElfHeader(image, path));
-  PROBED_TRY(headers.program, ReadProgramHeaders(image, headers.header, path));
-  headers.sections = ReadSections(image, headers.header);
+  PROBED_TRY(headers.header, ReadElfHeader(image, elf.get(), path));
+  PROBED_TRY(headers.program, ReadProgramHeaders(elf.get(), headers.header, path));
+  headers.sections = ReadSections(image, elf.get());
   return headers;
 }
 
@@ -150,20 +142,24 @@ std::optional<FileOffset> ToOffset(std::span<const Segment> segments, LinkAddr a
   return std::nullopt;
 }
 
-std::vector<uint8_t> ReadAt(const Image& image, std::span<const Segment> segments, LinkAddr address,
-                            uint64_t size) {
+FileRange RangeAt(std::span<const Segment> segments, LinkAddr address, uint64_t size) {
   for (const Segment& segment : segments) {
     if (!segment.HoldsInFile(address)) continue;
     uint64_t skipped = address - segment.address;
-    return image.Read(segment.offset.value + skipped, std::min(size, segment.file_size - skipped));
+    return {segment.offset.value + skipped, std::min(size, segment.file_size - skipped)};
   }
   return {};
 }
 
+Elf_Data* DataOf(const Handle& elf, const Section* section, Elf_Type type) {
+  if (section == nullptr || !IsPlain(section->header)) return nullptr;
+  return elf.Data(section->header.sh_offset, section->header.sh_size, type);
+}
+
 std::vector<uint8_t> ReadSection(const Image& image, const Section& section) {
   const Elf64_Shdr& header = section.header;
-  if (header.sh_type == SHT_NOBITS || (header.sh_flags & SHF_COMPRESSED) != 0) return {};
-  return image.ReadAll(header.sh_offset, header.sh_size);
+  if (!IsPlain(header) || !image.Holds(header.sh_offset, header.sh_size)) return {};
+  return image.Read(header.sh_offset, header.sh_size);
 }
 
 }  // namespace probed::elf

@@ -2,15 +2,13 @@
 // The ELF header, program headers and section headers, checked against the file. gABI chapters
 // 4, 5.
 
-#include <elf.h>
-
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "elf/image.h"
+#include "elf/handle.h"
 #include "elf/segment.h"
 
 namespace probed::elf {
@@ -44,11 +42,19 @@ Result<std::vector<Segment>> ReadSegments(const Headers& headers, uint64_t file_
 // decides, never a section (gABI, "Program Header").
 std::optional<FileOffset> ToOffset(std::span<const Segment> segments, LinkAddr address);
 
-// Bytes of the file at a link address, at most up to the end of its segment.
-std::vector<uint8_t> ReadAt(const Image& image, std::span<const Segment> segments, LinkAddr address,
-                            uint64_t size);
+struct FileRange {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+};
 
-// The section's bytes; empty for SHT_NOBITS, compressed sections, and sections not in the file.
+// Where `size` bytes at a link address are in the file, at most up to the end of their segment.
+FileRange RangeAt(std::span<const Segment> segments, LinkAddr address, uint64_t size);
+
+// The section as records of `type`; null for null, SHT_NOBITS, compressed sections, and sections
+// not in the file.
+Elf_Data* DataOf(const Handle& elf, const Section* section, Elf_Type type);
+
+// The section's bytes; empty where DataOf is null. Not through libelf, which would keep a copy.
 std::vector<uint8_t> ReadSection(const Image& image, const Section& section);
 
 }  // namespace probed::elf

@@ -70,35 +70,21 @@ Image::Image(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)), size_(bytes
 std::vector<uint8_t> Image::Read(uint64_t offset, uint64_t size) const {
   if (offset >= size_) return {};
   std::vector<uint8_t> bytes(std::min({size, size_ - offset, kMaxRead}));
-  bytes.resize(Fetch(offset, bytes.data(), bytes.size()));
-  return bytes;
-}
-
-std::vector<uint8_t> Image::ReadAll(uint64_t offset, uint64_t size) const {
-  if (size > kMaxRead || offset > size_ || size > size_ - offset) return {};
-  std::vector<uint8_t> bytes = Read(offset, size);
-  if (bytes.size() != size) bytes.clear();
+  if (!ReadInto(offset, bytes.data(), bytes.size())) bytes.clear();
   return bytes;
 }
 
 bool Image::ReadInto(uint64_t offset, void* out, size_t size) const {
-  if (offset > size_ || size > size_ - offset) return false;
-  return Fetch(offset, static_cast<uint8_t*>(out), size) == size;
-}
-
-size_t Image::Fetch(uint64_t offset, uint8_t* out, size_t size) const {
-  if (!fd_.valid()) {
-    std::memcpy(out, bytes_.data() + offset, size);
-    return size;
-  }
-  size_t done = 0;
-  while (done < size) {
-    ssize_t count = ::pread(fd_.get(), out + done, size - done, static_cast<off_t>(offset + done));
+  if (!Holds(offset, size)) return false;
+  if (!fd_.valid()) return std::memcpy(out, bytes_.data() + offset, size) != nullptr;
+  for (size_t done = 0; done < size;) {
+    ssize_t count = ::pread(fd_.get(), static_cast<uint8_t*>(out) + done, size - done,
+                            static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
+    if (count <= 0) return false;
     done += static_cast<size_t>(count);
   }
-  return done;
+  return true;
 }
 
 }  // namespace probed::elf

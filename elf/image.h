@@ -21,19 +21,24 @@ class Image {
   static Result<Image> Open(const std::string& path, const std::string& root);
   explicit Image(std::vector<uint8_t> bytes);
 
+  int fd() const { return fd_.get(); }                          // -1 in memory
+  const std::vector<uint8_t>& bytes() const { return bytes_; }  // empty on disk
   uint64_t size() const { return size_; }
   uint64_t device() const { return device_; }
   uint64_t inode() const { return inode_; }
 
+  // Whether all of it is there, and no more than kMaxRead.
+  bool Holds(uint64_t offset, uint64_t size) const {
+    return size <= kMaxRead && offset <= size_ && size <= size_ - offset;
+  }
+
   // Fewer bytes at the end of the file, none past it.
   std::vector<uint8_t> Read(uint64_t offset, uint64_t size) const;
-  // All `size` bytes or none.
-  std::vector<uint8_t> ReadAll(uint64_t offset, uint64_t size) const;
+  // All `size` bytes, or false.
   bool ReadInto(uint64_t offset, void* out, size_t size) const;
 
  private:
   Image(UniqueFd fd, uint64_t size, uint64_t device, uint64_t inode);
-  size_t Fetch(uint64_t offset, uint8_t* out, size_t size) const;
 
   UniqueFd fd_;
   std::vector<uint8_t> bytes_;

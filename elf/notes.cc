@@ -1,5 +1,7 @@
 #include "elf/notes.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "elf/byte_reader.h"
@@ -8,72 +10,49 @@ namespace probed::elf {
 namespace {
 
 constexpr uint64_t kMaxNoteBytes = 1 << 20;
-constexpr size_t kMaxNotes = 1024;
+constexpr size_t kMaxTables = 64;
 constexpr uint32_t kGoBuildIdType = 4;  // ELF_NOTE_GOBUILDID_TAG of cmd/internal/buildid
 
-size_t Padding(size_t size, size_t alignment) {
-  return (alignment - size % alignment) % alignment;
-}
-
-// Padding is to 4 bytes, except in segments aligned to 8 (gABI for .note.gnu.property).
-void ParseNotes(std::span<const uint8_t> bytes, size_t alignment, std::vector<Note>* notes) {
-  ByteReader reader(bytes);
-  while (reader.left() > 0 && notes->size() < kMaxNotes) {
-    auto header = reader.Take<Elf64_Nhdr>();
-    auto name = reader.TakeBytes(header.n_namesz);
-    reader.Skip(std::min(Padding(header.n_namesz, 4), reader.left()));
-    auto description = reader.TakeBytes(header.n_descsz);
-    if (!reader.ok()) return;
-    reader.Skip(std::min(Padding(header.n_descsz, alignment), reader.left()));
-    std::string text(name.begin(), name.end());
-    notes->push_back({.name = text.substr(0, text.find('\0')),
-                      .type = header.n_type,
-                      .description = {description.begin(), description.end()}});
+// Of the program headers, else of the sections.
+std::vector<Elf_Data*> FindTables(const Handle& elf, const Headers& headers) {
+  std::vector<Elf_Data*> tables;
+  auto add = [&](uint64_t offset, uint64_t size, uint64_t alignment) {
+    if (size == 0 || tables.size() == kMaxTables) return;
+    // Padding is to 4 bytes, except where aligned to 8 (gABI for .note.gnu.property).
+    Elf_Type type = alignment == 8 ? ELF_T_NHDR8 : ELF_T_NHDR;
+    tables.push_back(elf.Data(offset, std::min(size, kMaxNoteBytes), type));
+  };
+  for (const Elf64_Phdr& entry : headers.program) {
+    if (entry.p_type == PT_NOTE) add(entry.p_offset, entry.p_filesz, entry.p_align);
   }
-}
-
-void ReadNoteRange(const Image& image, uint64_t offset, uint64_t size, uint64_t alignment,
-                   std::vector<Note>* notes) {
-  std::vector<uint8_t> bytes = image.Read(offset, std::min(size, kMaxNoteBytes));
-  ParseNotes(bytes, alignment == 8 ? 8 : 4, notes);
+  if (!tables.empty()) return tables;
+  for (const auto& [name, header] : headers.sections) {
+    if (header.sh_type == SHT_NOTE) add(header.sh_offset, header.sh_size, header.sh_addralign);
+  }
+  return tables;
 }
 
 }  // namespace
 
-std::vector<Note> ReadNotes(const Image& image, const Headers& headers) {
-  std::vector<Note> notes;
-  for (const Elf64_Phdr& entry : headers.program) {
-    if (entry.p_type != PT_NOTE) continue;
-    ReadNoteRange(image, entry.p_offset, entry.p_filesz, entry.p_align, &notes);
-  }
-  if (!notes.empty()) return notes;
-  for (const Section& section : headers.sections) {
-    if (section.header.sh_type != SHT_NOTE) continue;
-    ReadNoteRange(image, section.header.sh_offset, section.header.sh_size,
-                  section.header.sh_addralign, &notes);
+Notes ReadNotes(const Image& image, const Headers& headers) {
+  Handle elf(image);
+  Notes notes;
+  GElf_Nhdr header;
+  size_t name_at = 0, text_at = 0;
+  for (Elf_Data* table : FindTables(elf, headers)) {
+    for (size_t at = 0; (at = ::gelf_getnote(table, at, &header, &name_at, &text_at)) != 0;) {
+      std::string_view name = StringAt(BytesOf(table), name_at);
+      if (name == "Go" && header.n_type == kGoBuildIdType) notes.has_go_id = true;
+      if (name != "GNU" || header.n_type != NT_GNU_BUILD_ID || !notes.build_id.empty()) continue;
+      auto id = BytesOf(table).subspan(text_at, header.n_descsz);
+      notes.build_id = fmt::format("{:02x}", fmt::join(id, ""));
+    }
   }
   return notes;
 }
 
-std::string FindBuildId(std::span<const Note> notes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex;
-  for (const Note& note : notes) {
-    if (note.name != "GNU" || note.type != NT_GNU_BUILD_ID) continue;
-    for (uint8_t byte : note.description) {
-      hex += kDigits[byte >> 4];
-      hex += kDigits[byte & 15];
-    }
-    break;
-  }
-  return hex;
-}
-
-bool LooksLikeGo(std::span<const Note> notes, const Headers& headers) {
-  auto is_go_note = [](const Note& note) {
-    return note.name == "Go" && note.type == kGoBuildIdType;
-  };
-  if (std::any_of(notes.begin(), notes.end(), is_go_note)) return true;
+bool LooksLikeGo(const Notes& notes, const Headers& headers) {
+  if (notes.has_go_id) return true;
   for (const char* name : {".note.go.buildid", ".go.buildinfo", ".gopclntab"}) {
     if (headers.FindSection(name) != nullptr) return true;
   }

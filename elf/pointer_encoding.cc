@@ -9,7 +9,6 @@ enum Format : uint8_t {
   kUdata2 = 0x02,
   kUdata4 = 0x03,
   kUdata8 = 0x04,
-  kSleb128 = 0x09,
   kSdata2 = 0x0a,
   kSdata4 = 0x0b,
   kSdata8 = 0x0c,
@@ -37,8 +36,6 @@ std::optional<uint64_t> TakeFormat(ByteReader* reader, uint8_t format) {
       return reader->Take<uint16_t>();
     case kUdata4:
       return reader->Take<uint32_t>();
-    case kSleb128:
-      return static_cast<uint64_t>(reader->TakeSleb128());
     case kSdata2:
       return TakeSigned<int16_t>(reader);
     case kSdata4:

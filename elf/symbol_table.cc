@@ -1,7 +1,5 @@
 #include "elf/symbol_table.h"
 
-#include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "elf/byte_reader.h"
@@ -10,8 +8,6 @@
 
 namespace probed::elf {
 namespace {
-
-constexpr size_t kMaxNameLength = 64 << 10;
 
 std::optional<SymbolKind> KindOf(const Elf64_Sym& entry) {
   switch (ELF64_ST_TYPE(entry.st_info)) {
@@ -49,64 +45,65 @@ Symbol MakeSymbol(const Elf64_Sym& entry, SymbolKind kind, std::string_view name
   return symbol;
 }
 
-}  // namespace
-
-std::vector<Symbol> ParseSymbols(const RawSymbolTable& table,
-                                 std::span<const VersionName> versions) {
+// Functions, data and labels with a name; the rest (sections, files, TLS) is left out.
+std::vector<Symbol> ParseSymbols(const SymbolTable& table, SymbolSource source) {
   std::vector<Symbol> symbols;
+  auto versions = ReadVersionNames(table);
+  std::span<const uint8_t> strings = BytesOf(table.strings);
   // Names may share their tails, so a hostile table can name far more than it stores.
-  uint64_t name_budget = (uint64_t{16} << 20) + 4 * table.strings.size();
-  ByteReader reader(table.entries);
-  for (size_t index = 0; reader.left() >= sizeof(Elf64_Sym); ++index) {
-    auto entry = reader.Take<Elf64_Sym>();
+  uint64_t name_budget = (uint64_t{16} << 20) + 4 * strings.size();
+  Elf64_Sym entry;
+  for (int i = 0; ::gelf_getsym(table.symbols, i, &entry) != nullptr; ++i) {
     auto kind = KindOf(entry);
     if (!kind) continue;
-    std::string_view name = StringAt(table.strings, entry.st_name);
-    if (name.empty() || name.size() > kMaxNameLength) continue;
-    if (name.size() > name_budget) break;
-    name_budget -= name.size();
+    std::string_view name = StringAt(strings, entry.st_name);
+    GElf_Versym index = 0;
+    bool is_versioned = ::gelf_getversym(table.versions, i, &index) != nullptr;
+    std::string_view version = versions[index & ~kHiddenVersion];
+    if (name.size() + version.size() > name_budget) break;
+    name_budget -= name.size() + version.size();
+    if (name.empty() || name.size() == kMaxString) continue;
     Symbol& symbol = symbols.emplace_back(MakeSymbol(entry, *kind, name));
-    symbol.source = table.source;
-    if (index < versions.size()) {
-      symbol.version = versions[index].name;
-      symbol.default_version = versions[index].is_default;
-    } else if (table.source != SymbolSource::kDynsym) {
-      SplitVersion(&symbol);
-    }
+    symbol.source = source;
+    symbol.version = version;
+    symbol.default_version = (index & kHiddenVersion) == 0;
+    if (!is_versioned && source != SymbolSource::kDynsym) SplitVersion(&symbol);
   }
   return symbols;
 }
 
-RawSymbolTable ReadSymbolSection(const Image& image, const Headers& headers, uint32_t type) {
-  RawSymbolTable table;
+// The table in the first section of `type` (SHT_SYMTAB, SHT_DYNSYM), without versions.
+SymbolTable FindTable(const Handle& elf, const Headers& headers, uint32_t type) {
   const Section* section = headers.FindSection(type);
-  if (section == nullptr || section->header.sh_entsize != sizeof(Elf64_Sym)) return table;
-  if (section->header.sh_link >= headers.sections.size()) return table;
-  table.entries = ReadSection(image, *section);
-  table.strings = ReadSection(image, headers.sections[section->header.sh_link]);
+  if (section == nullptr || section->header.sh_entsize != sizeof(Elf64_Sym)) return {};
+  if (section->header.sh_link >= headers.sections.size()) return {};
+  SymbolTable table;
+  table.symbols = DataOf(elf, section, ELF_T_SYM);
+  table.strings = DataOf(elf, &headers.sections[section->header.sh_link], ELF_T_BYTE);
   return table;
 }
 
+SymbolTable FindDynamicTable(const Handle& elf, const Headers& headers,
+                             std::span<const Segment> segments) {
+  SymbolTable table = FindTable(elf, headers, SHT_DYNSYM);
+  if (BytesOf(table.symbols).empty()) return ReadDynamicTable(elf, headers, segments);
+  table.versions = DataOf(elf, headers.FindSection(uint32_t{SHT_GNU_versym}), ELF_T_HALF);
+  table.definitions = DataOf(elf, headers.FindSection(uint32_t{SHT_GNU_verdef}), ELF_T_VDEF);
+  table.needs = DataOf(elf, headers.FindSection(uint32_t{SHT_GNU_verneed}), ELF_T_VNEED);
+  return table;
+}
+
+}  // namespace
+
 std::vector<Symbol> ReadSymtab(const Image& image, const Headers& headers, SymbolSource source) {
-  RawSymbolTable table = ReadSymbolSection(image, headers, SHT_SYMTAB);
-  table.source = source;
-  return ParseSymbols(table, {});
+  Handle elf(image);
+  return ParseSymbols(FindTable(elf, headers, SHT_SYMTAB), source);
 }
 
 std::vector<Symbol> ReadDynsym(const Image& image, const Headers& headers,
                                std::span<const Segment> segments) {
-  RawVersions versions;
-  RawSymbolTable table = ReadSymbolSection(image, headers, SHT_DYNSYM);
-  if (table.entries.empty()) {
-    DynamicTables tables = ReadDynamicTables(image, headers, segments);
-    table = std::move(tables.symbols);
-    versions = std::move(tables.versions);
-  } else {
-    versions = ReadVersionSections(image, headers);
-  }
-  table.source = SymbolSource::kDynsym;
-  std::vector<VersionName> names = NameVersions(versions, table.strings);
-  return ParseSymbols(table, names);
+  Handle elf(image);
+  return ParseSymbols(FindDynamicTable(elf, headers, segments), SymbolSource::kDynsym);
 }
 
 }  // namespace probed::elf

@@ -3,7 +3,6 @@
 // Versioning".
 
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "elf/headers.h"
@@ -11,26 +10,14 @@
 
 namespace probed::elf {
 
-// The raw parts of one table. `versions` names the version of each symbol, by its index; empty when
-// the table has none.
-struct VersionName {
-  std::string_view name;
-  bool is_default = true;
+// One table and what names the versions of its symbols. Null: not there. Borrowed from a handle.
+struct SymbolTable {
+  Elf_Data* symbols = nullptr;
+  Elf_Data* strings = nullptr;
+  Elf_Data* versions = nullptr;     // .gnu.version, an index for each symbol
+  Elf_Data* definitions = nullptr;  // .gnu.version_d
+  Elf_Data* needs = nullptr;        // .gnu.version_r
 };
-
-struct RawSymbolTable {
-  std::vector<uint8_t> entries;  // Elf64_Sym
-  std::vector<uint8_t> strings;
-  SymbolSource source = SymbolSource::kSymtab;
-};
-
-// Functions, data and labels with a name; the rest (sections, files, TLS) is left out. A file
-// cannot make this take more than a few times its own size.
-std::vector<Symbol> ParseSymbols(const RawSymbolTable& table,
-                                 std::span<const VersionName> versions);
-
-// The table in the first section of `type` (SHT_SYMTAB, SHT_DYNSYM); no entries when there is none.
-RawSymbolTable ReadSymbolSection(const Image& image, const Headers& headers, uint32_t type);
 
 std::vector<Symbol> ReadSymtab(const Image& image, const Headers& headers, SymbolSource source);
 

@@ -12,7 +12,8 @@
 
 #include "base/unique_fd.h"
 #include "elf/file.h"
-#include "elf/headers.h"
+#include "elf/notes.h"
+#include "elf/symbol_table.h"
 #include "tests/elf/oracle.h"
 
 namespace probed::elf {
@@ -131,6 +132,29 @@ TEST_P(EveryKind, MutatedFilesAreSurvived) {
   EXPECT_LT(opened, kRounds);
 }
 
+// The file inside .gnu_debugdata is read in memory, which libelf does by other code.
+TEST_P(EveryKind, MutatedMemoryIsSurvived) {
+  std::string path = Fixture(GetParam());
+  Bytes original = ReadBytes(path);
+  auto tables = TablesOf(path);
+  std::mt19937_64 random(20250307);
+  int opened = 0;
+  for (int round = 0; round < 1000; ++round) {
+    Bytes bytes = original;
+    Mutate(tables, random, &bytes);
+    bytes.resize(bytes.size() - random() % 3 * 8);
+    Image image(std::move(bytes));
+    auto headers = ReadHeaders(image, path);
+    if (!headers.ok()) continue;
+    ++opened;
+    auto segments = ReadSegments(*headers, image.size(), path);
+    if (segments.ok()) (void)ReadDynsym(image, *headers, *segments);
+    (void)ReadSymtab(image, *headers, SymbolSource::kDebugData);
+    (void)ReadNotes(image, *headers);
+  }
+  EXPECT_GT(opened, 250);
+}
+
 TEST_P(EveryKind, TruncatedFilesAreSurvived) {
   Bytes bytes = ReadBytes(Fixture(GetParam()));
   Scratch scratch;
@@ -200,6 +224,16 @@ TEST(Malformed, ATableThatClaimsASparseTerabyteIsNotReadWhole) {
   struct rusage usage {};
   ASSERT_EQ(::getrusage(RUSAGE_SELF, &usage), 0);
   EXPECT_LT(usage.ru_maxrss, 2 << 20) << "KiB";
+}
+
+// libelf would make room for all of them when it opens the file.
+TEST(Malformed, AClaimOfManySparseSectionsIsRefused) {
+  Bytes bytes = ReadBytes(Fixture("pie"));
+  auto headers = *ReadHeaders(Image(bytes), "");
+  Poke(&bytes, offsetof(Elf64_Ehdr, e_shnum), uint16_t{0});
+  Poke(&bytes, headers.header.e_shoff + offsetof(Elf64_Shdr, sh_size), uint64_t{100000});
+  bytes.resize(16 << 20);
+  EXPECT_EQ(ReasonOf(Scratch(), bytes), "ELF_MALFORMED");
 }
 
 // Many names that share one long tail: far more text than the file holds.
