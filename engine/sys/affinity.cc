@@ -2,6 +2,10 @@
 
 namespace probed::sys {
 
+int CurrentCpu() {
+  return ::sched_getcpu();
+}
+
 ThreadAffinity::ThreadAffinity() {
   if (::sched_getaffinity(0, sizeof allowed_, &allowed_) != 0) CPU_ZERO(&allowed_);
 }

@@ -5,6 +5,8 @@
 
 namespace probed::sys {
 
+int CurrentCpu();
+
 // Remembers where the thread that makes it may run, and puts that back.
 class ThreadAffinity {
  public:
