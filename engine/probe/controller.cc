@@ -20,20 +20,6 @@ How HowToGoOn(const ProcessState* state) {
   return state != nullptr && state->loading ? How::kSyscall : How::kContinue;
 }
 
-// Raised by the instruction at hand, not sent by somebody (siginfo: kernel codes are positive, but
-// SI_KERNEL itself also stands for signals without a known cause).
-bool IsFault(const siginfo_t& info) {
-  switch (info.si_signo) {
-    case SIGSEGV:
-    case SIGBUS:
-    case SIGFPE:
-    case SIGILL:
-      return info.si_code > 0;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 Controller::Controller(event::Hub& hub, FileCache& files, OnGone on_gone, OnNew on_new)
@@ -122,7 +108,7 @@ Resumption Controller::OnTrap(tracee::Stopped& stopped, const siginfo_t& info) {
 
 Resumption Controller::OnSignal(tracee::Stopped& stopped, const siginfo_t& info) {
   ProcessState* state = ProcessState::Of(stopped.process());
-  if (state != nullptr) hits_.LeaveOurCode(stopped, *state, IsFault(info));
+  if (state != nullptr) hits_.LeaveForSignal(stopped, *state, info);
   return {.how = HowToGoOn(state), .signal = info.si_signo};
 }
 

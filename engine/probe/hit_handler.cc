@@ -1,6 +1,7 @@
 #include "engine/probe/hit_handler.h"
 
 #include "base/clock.h"
+#include "engine/probe/signal_info.h"
 
 namespace probed::probe {
 namespace {
@@ -21,6 +22,11 @@ bool IsRepeated(ThreadState& thread, const Site& site, uint64_t sp) {
   return repeated;
 }
 
+// Where the program believes to be when its ip is in the copy.
+std::optional<uint64_t> ShownAddress(const Site& site, RemoteAddr ip) {
+  return arch::OriginalIp(site.copy(), site.copy_address().value, ip.value);
+}
+
 }  // namespace
 
 Resumption HitHandler::OnTrap(tracee::Stopped& stopped, ProcessState& state,
@@ -29,8 +35,7 @@ Resumption HitHandler::OnTrap(tracee::Stopped& stopped, ProcessState& state,
   if (info.si_code != SI_KERNEL) {  // int3 alone has SI_KERNEL (arch/x86 do_int3)
     bool step = info.si_code == TRAP_TRACE || info.si_code == TRAP_BRKPT;
     if (step && thread.stepping) return OnStepped(stopped, state);
-    LeaveOurCode(stopped, state, /*fault=*/false);
-    return {.how = GoOn(state).how, .signal = SIGTRAP};
+    return OnProgramsStep(stopped, state, info);
   }
   thread.stepping.reset();
   RemoteAddr address{stopped.regs().rip - 1};
@@ -100,6 +105,20 @@ Resumption HitHandler::OnStepped(tracee::Stopped& stopped, ProcessState& state) 
   return {.how = How::kStep};
 }
 
+// The program steps itself with the trap flag. A boosted copy may take several instructions for its
+// one; until it is through, the program has nothing to see.
+Resumption HitHandler::OnProgramsStep(tracee::Stopped& stopped, ProcessState& state,
+                                      const siginfo_t& info) {
+  RemoteAddr ip{stopped.regs().rip};
+  const Site* site = info.si_code == TRAP_TRACE ? state.sites.FindByCopy(ip) : nullptr;
+  if (site != nullptr && ip != site->copy_address() &&
+      ShownAddress(*site, ip) == site->address().value) {
+    return GoOn(state);
+  }
+  LeaveForSignal(stopped, state, info);
+  return {.how = GoOn(state).how, .signal = SIGTRAP};
+}
+
 // A site that was disarmed while this trap was on its way has its own byte back: run that. An int3
 // of the program is still there: the program's business.
 Resumption HitHandler::OnForeignTrap(tracee::Stopped& stopped, ProcessState& state) {
@@ -114,9 +133,24 @@ Resumption HitHandler::OnForeignTrap(tracee::Stopped& stopped, ProcessState& sta
   return {.how = GoOn(state).how, .signal = SIGTRAP};
 }
 
+void HitHandler::LeaveForSignal(tracee::Stopped& stopped, ProcessState& state,
+                                const siginfo_t& info) {
+  if (NamesInstruction(info)) {
+    RemoteAddr address{reinterpret_cast<uint64_t>(info.si_addr)};
+    const Site* site = state.sites.FindByCopy(address);
+    auto shown = site == nullptr ? std::nullopt : ShownAddress(*site, address);
+    if (shown) {
+      siginfo_t corrected = info;
+      corrected.si_addr = reinterpret_cast<void*>(*shown);
+      stopped.SetSignalInfo(corrected);
+    }
+  }
+  LeaveOurCode(stopped, state, IsFault(info));
+}
+
 void HitHandler::LeaveOurCode(tracee::Stopped& stopped, ProcessState& state, bool fault) {
   ThreadState& thread = ThreadState::Of(stopped.thread());
-  thread.stepping.reset();
+  bool stepped = std::exchange(thread.stepping, std::nullopt).has_value();
   RemoteAddr ip{stopped.regs().rip};
   if (ip == state.trampoline && ip.value != 0) {
     (void)returns_.OnReturn(stopped, state);
@@ -124,8 +158,14 @@ void HitHandler::LeaveOurCode(tracee::Stopped& stopped, ProcessState& state, boo
   }
   Site* site = state.sites.FindByCopy(ip);
   if (site == nullptr) return;
-  arch::LeaveCopy(site->copy(), site->instruction(), site->address().value,
-                  site->copy_address().value, stopped.mutable_regs());
+  if (stepped) {
+    StoppedMemoryBus memory(stopped);
+    (void)arch::FixUpAfterStep(site->copy(), site->instruction(), site->address().value,
+                               site->copy_address().value, stopped.mutable_regs(), memory);
+  } else {
+    arch::LeaveCopy(site->copy(), site->instruction(), site->address().value,
+                    site->copy_address().value, stopped.mutable_regs());
+  }
   bool not_executed = stopped.regs().rip == site->address().value;
   // As under the kernel's uprobes, a faulting instruction hits again when it is restarted.
   if (not_executed && !fault && site->armed()) {

@@ -27,12 +27,16 @@ class HitHandler {
   // Whatever takes a thread out of our code: a signal, a clone, a detach. Its registers become
   // those that it would have without probes. `fault`: the instruction itself raised the signal.
   void LeaveOurCode(tracee::Stopped& stopped, ProcessState& state, bool fault);
+  // The same for a signal that is about to be delivered, whose siginfo may name the instruction.
+  void LeaveForSignal(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
 
   ReturnHandler& returns() { return returns_; }
 
  private:
   tracee::Resumption OnHit(tracee::Stopped& stopped, ProcessState& state, Site& site);
   tracee::Resumption OnStepped(tracee::Stopped& stopped, ProcessState& state);
+  tracee::Resumption OnProgramsStep(tracee::Stopped& stopped, ProcessState& state,
+                                    const siginfo_t& info);
   tracee::Resumption OnForeignTrap(tracee::Stopped& stopped, ProcessState& state);
   void Evaluate(tracee::Stopped& stopped, ProcessState& state, Site& site);
 

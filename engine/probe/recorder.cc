@@ -1,7 +1,5 @@
 #include "engine/probe/recorder.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -21,8 +19,7 @@ void Recorder::Record(Probe& probe, const HitPlace& place, ProcessState& state, 
   record.tid = tid;
   std::string_view comm = context.comm();
   std::copy_n(comm.data(), std::min(comm.size(), record.comm.size() - 1), record.comm.data());
-  // The tracer's own: a stopped thread has no CPU, and the scheduler keeps the two together.
-  record.cpu = static_cast<uint32_t>(std::max(0, ::sched_getcpu()));
+  record.cpu = context.cpu();
   record.monotonic_ns = place.time.monotonic_ns;
   record.wall_ns = place.time.wall_ns;
   record.kind = probe.definition.kind;

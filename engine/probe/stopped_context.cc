@@ -49,9 +49,22 @@ bool StoppedContext::ReadVector(int number, lang::VectorRegister& out) {
   return stopped_.ReadXmm(number, out);
 }
 
+uint32_t StoppedContext::cpu() {
+  if (!cpu_) cpu_ = stopped_.cpu();
+  return *cpu_;
+}
+
 std::string_view StoppedContext::comm() {
   if (comm_.empty()) comm_ = stopped_.process().comm(stopped_.tid());
   return comm_;
+}
+
+bool StoppedMemoryBus::Load(uint64_t address, std::span<std::byte> out) {
+  return stopped_.process().memory().ReadSome(RemoteAddr{address}, out) == out.size();
+}
+
+bool StoppedMemoryBus::Store(uint64_t address, std::span<const std::byte> bytes) {
+  return stopped_.process().memory().WriteAsProgram(RemoteAddr{address}, bytes);
 }
 
 }  // namespace probed::probe

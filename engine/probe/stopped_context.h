@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,7 @@ class StoppedContext final : public lang::FetchContext {
   size_t ReadMemory(uint64_t address, std::span<std::byte> out) override;
   bool ReadVector(int number, lang::VectorRegister& out) override;
   std::string_view comm() override;
+  uint32_t cpu();
   uint64_t file_base() const override { return file_base_; }
   std::span<const uint64_t> entry_arguments() const override { return entry_arguments_; }
 
@@ -36,6 +38,7 @@ class StoppedContext final : public lang::FetchContext {
   tracee::Stopped& stopped_;
   lang::RegisterFile registers_;
   std::string comm_;
+  std::optional<uint32_t> cpu_;
   uint64_t file_base_ = 0;
   std::span<const uint64_t> entry_arguments_;
 };
@@ -43,12 +46,8 @@ class StoppedContext final : public lang::FetchContext {
 class StoppedMemoryBus final : public arch::MemoryBus {
  public:
   explicit StoppedMemoryBus(tracee::Stopped& stopped) : stopped_(stopped) {}
-  bool Load(uint64_t address, std::span<std::byte> out) override {
-    return stopped_.ReadMemory(RemoteAddr{address}, out).ok();
-  }
-  bool Store(uint64_t address, std::span<const std::byte> bytes) override {
-    return stopped_.WriteMemory(RemoteAddr{address}, bytes).ok();
-  }
+  bool Load(uint64_t address, std::span<std::byte> out) override;
+  bool Store(uint64_t address, std::span<const std::byte> bytes) override;
 
  private:
   tracee::Stopped& stopped_;

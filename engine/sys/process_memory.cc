@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "engine/sys/ptrace.h"
@@ -111,6 +112,27 @@ Status ProcessMemory::Write(RemoteAddr address, std::span<const std::byte> bytes
     done += chunk;
   }
   return {};
+}
+
+bool ProcessMemory::WriteWithinPage(RemoteAddr address, std::span<const std::byte> bytes) const {
+  iovec local{.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
+  iovec remote{.iov_base = reinterpret_cast<void*>(address.value), .iov_len = bytes.size()};
+  ssize_t count = ::process_vm_writev(pid_, &local, 1, &remote, 1, 0);
+  return count == static_cast<ssize_t>(bytes.size());
+}
+
+bool ProcessMemory::WriteAsProgram(RemoteAddr address, std::span<const std::byte> bytes) const {
+  size_t head = std::min<size_t>(bytes.size(), kPageSize - address.value % kPageSize);
+  if (head == bytes.size()) return WriteWithinPage(address, bytes);
+  // The kernel would leave the first page written if the second refuses: begin with the rest, and
+  // take it back if the first page refuses.
+  auto rest = bytes.subspan(head);
+  std::vector<std::byte> before(rest.size());
+  if (ReadSome(address + head, before) != before.size()) return false;
+  if (!WriteAsProgram(address + head, rest)) return false;
+  if (WriteWithinPage(address, bytes.first(head))) return true;
+  (void)WriteAsProgram(address + head, before);
+  return false;
 }
 
 }  // namespace probed::sys

@@ -24,8 +24,11 @@ class ProcessMemory {
   Status Read(RemoteAddr address, std::span<std::byte> out) const;
   // Ignores page protection (private copy of a file page). `stopped_tid` is for the POKETEXT way.
   Status Write(RemoteAddr address, std::span<const std::byte> bytes, pid_t stopped_tid) const;
+  // Honours page protection, as a store of the program does; all or nothing.
+  bool WriteAsProgram(RemoteAddr address, std::span<const std::byte> bytes) const;
 
  private:
+  bool WriteWithinPage(RemoteAddr address, std::span<const std::byte> bytes) const;
   ProcessMemory(pid_t pid, UniqueFd read_fd, UniqueFd write_fd);
   pid_t pid_ = 0;
   UniqueFd read_fd_;

@@ -102,6 +102,14 @@ Errno SetSigMask(pid_t tid, uint64_t mask) {
   return Request(PTRACE_SETSIGMASK, tid, sizeof mask, AddressOf(mask));
 }
 
+Errno GetRseqArea(pid_t tid, RemoteAddr& area) {
+  __ptrace_rseq_configuration configuration{};
+  Errno error =
+      Request(PTRACE_GET_RSEQ_CONFIGURATION, tid, sizeof configuration, AddressOf(configuration));
+  if (error.ok()) area = RemoteAddr{configuration.rseq_abi_pointer};
+  return error;
+}
+
 Errno IsSyscallExit(pid_t tid, bool& is_exit) {
   __ptrace_syscall_info info{};
   errno = 0;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/address.h"
 #include "base/result.h"
 #include "engine/sys/errno_value.h"
 
@@ -40,6 +41,8 @@ bool HasPendingSignal(pid_t tid, int signal);
 // program's own is read, and setting it ends the replacement.
 Errno GetSigMask(pid_t tid, uint64_t& mask);
 Errno SetSigMask(pid_t tid, uint64_t mask);
+// Where the thread has registered its restartable-sequences area (rseq(2)); 0 when it has not.
+Errno GetRseqArea(pid_t tid, RemoteAddr& area);
 // In a syscall-stop: whether the call has returned.
 Errno IsSyscallExit(pid_t tid, bool& is_exit);
 

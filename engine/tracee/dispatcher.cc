@@ -101,6 +101,7 @@ void Dispatcher::On(Thread& thread, const sys::ChildStop& stop) {
 void Dispatcher::On(Thread& thread, const sys::ExecStop&) {
   thread.EnterStop(StopKind::kEvent);
   thread.resumption() = {};
+  thread.ForgetImage();
   if (!ReachUserBoundary(thread).ok()) return;
   if (thread.role() == Thread::Role::kMemorySharer) return children_.LeaveParent(thread);
   Process& process = thread.process();

@@ -43,6 +43,14 @@ bool Stopped::ReadXmm(int number, std::array<uint8_t, 16>& out) {
   return true;
 }
 
+uint32_t Stopped::cpu() {
+  return thread_.Cpu();
+}
+
+void Stopped::SetSignalInfo(const siginfo_t& info) {
+  sys::SetSigInfo(tid(), info).Ignore();
+}
+
 Status Stopped::ReadMemory(RemoteAddr address, std::span<std::byte> out) {
   return process().memory().Read(address, out);
 }

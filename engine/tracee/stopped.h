@@ -8,6 +8,7 @@
 #include <sys/user.h>
 
 #include <array>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -39,6 +40,11 @@ class Stopped {
   Status WriteExtendedState(const std::vector<std::byte>& state);
   // Low 128 bits of %xmmN.
   bool ReadXmm(int number, std::array<uint8_t, 16>& out);
+
+  // The CPU on which it ran into this stop.
+  uint32_t cpu();
+  // In a signal-delivery-stop: what the program's handler is told.
+  void SetSignalInfo(const siginfo_t& info);
 
   Status ReadMemory(RemoteAddr address, std::span<std::byte> out);
   Status WriteMemory(RemoteAddr address, std::span<const std::byte> bytes);

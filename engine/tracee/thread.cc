@@ -1,12 +1,16 @@
 #include "engine/tracee/thread.h"
 
+#include <linux/rseq.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
+#include <cstddef>
+#include <span>
 #include <utility>
 
 #include "base/clock.h"
+#include "engine/sys/proc.h"
 #include "engine/sys/ptrace.h"
 #include "engine/sys/signal.h"
 
@@ -111,6 +115,21 @@ void Thread::Detach() {
   CountHold();
   sys::Detach(tid_, SignalToDeliver()).Ignore();
   run_state_ = RunState::kGone;
+}
+
+// The kernel keeps the number in the rseq area before each return to user mode, and a stopped
+// thread does not return. Threads register while they start, and for good.
+uint32_t Thread::Cpu() {
+  if (rseq_.value == 0) sys::GetRseqArea(tid_, rseq_).Ignore();
+  constexpr size_t kCpuIdOffset = offsetof(rseq, cpu_id);
+  int32_t cpu = RSEQ_CPU_ID_UNINITIALIZED;
+  auto bytes = std::as_writable_bytes(std::span(&cpu, 1));
+  if (rseq_.value != 0 && process_.memory().ReadSome(rseq_ + kCpuIdOffset, bytes) == sizeof cpu &&
+      cpu >= 0) {
+    return static_cast<uint32_t>(cpu);
+  }
+  auto stat = sys::ReadTaskStat(tid_);
+  return stat.ok() && stat->cpu > 0 ? static_cast<uint32_t>(stat->cpu) : 0;
 }
 
 const user_regs_struct& Thread::Regs() {

@@ -64,6 +64,8 @@ class Thread {
   void ListenInGroupStop();
   // Leaves the stop and the tracer. A signal that was to be delivered is delivered.
   void Detach();
+  // After an exec.
+  void ForgetImage() { rseq_ = {}; }
   void MarkGone() { run_state_ = RunState::kGone; }
 
   Resumption& resumption() { return resumption_; }
@@ -78,6 +80,9 @@ class Thread {
   void Displace(const siginfo_t& info);
   // True when `info` is such a signal coming back; `info` is replaced by the original.
   bool RestoreDeferred(siginfo_t& info);
+
+  // Where it ran last, while it is stopped.
+  uint32_t Cpu();
 
   const user_regs_struct& Regs();
   user_regs_struct& MutableRegs();
@@ -113,6 +118,7 @@ class Thread {
   bool regs_valid_ = false;
   bool regs_dirty_ = false;
   user_regs_struct regs_{};
+  RemoteAddr rseq_;  // 0: not registered as far as we know
   std::optional<siginfo_t> displaced_;
   std::deque<DeferredSignal> deferred_;
   std::unique_ptr<Extension> extension_;

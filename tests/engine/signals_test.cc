@@ -43,6 +43,21 @@ TEST_F(SignalTest, TheProgramsOwnBreakpointsStayItsOwn) {
   EXPECT_EQ(puppet_.Ask("int3 5"), "5");
 }
 
+TEST_F(SignalTest, SigfpeNamesTheProbedInstruction) {
+  ProbeId probe = Probe("p", "the_division");
+  EXPECT_EQ(puppet_.Ask("divide 0"), "1 1");
+  EXPECT_EQ(Counters(probe).hits, 1u);
+}
+
+TEST_F(SignalTest, AProgramThatStepsItselfSeesItsOwnStepsOnly) {
+  std::string unprobed = puppet_.Ask("step 4");  // 7 instructions run with the flag set
+  Puppet fresh("control");
+  TargetId target = Attach(fresh);
+  ProbeId probe = Define(target, fmt::format("p:t/x {}:the_call", fresh.path()));
+  EXPECT_EQ(fresh.Ask("step 4"), unprobed);
+  EXPECT_EQ(Counters(probe).hits, 1u);
+}
+
 TEST_F(SignalTest, ASyscallInstructionCanBeProbed) {
   ProbeId probe = Probe("p", "the_syscall");
   EXPECT_EQ(puppet_.Ask("syscall"), "1");

@@ -2,12 +2,33 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <thread>
 
 #include "tests/engine/harness.h"
 
 namespace probed::engine {
 namespace {
+
+// Both with the restartable-sequences area of the C library and without one.
+TEST_F(EngineTest, RecordsNameTheCpuOfTheThread) {
+  for (const char* registered : {"1", "0"}) {
+    ::setenv("GLIBC_TUNABLES", fmt::format("glibc.pthread.rseq={}", registered).c_str(), 1);
+    Puppet puppet("control");
+    ::unsetenv("GLIBC_TUNABLES");
+    TargetId target = Attach(puppet);
+    Define(target, fmt::format("p:t/x {}:recurse", puppet.path()));
+    for (unsigned cpu = 0; cpu < std::min(2u, std::thread::hardware_concurrency()); ++cpu) {
+      ASSERT_EQ(puppet.Ask(fmt::format("pin {}", cpu)), "0");
+      EXPECT_EQ(puppet.Ask("recurse 20"), "20");
+      auto hits = DrainHits();
+      EXPECT_EQ(hits.size(), 21u);
+      for (const auto& hit : hits)
+        EXPECT_EQ(hit.cpu, cpu);
+    }
+  }
+}
 
 TEST_F(EngineTest, ThirtyTwoThreadsOnOneSite) {
   Puppet puppet("threads");

@@ -3,6 +3,7 @@
 #include <complex.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -141,6 +142,64 @@ static void on_trap(int number) {
   ++own_traps;
 }
 
+// Prints whether its return address is foreign, once it is entered and again after a line came.
+static int is_foreign(void** slot) {
+  char* address = *(char* volatile*)slot;
+  return address < &__executable_start || address >= &etext;
+}
+PROBED long wait_inside(long x) {
+  char line[64];
+  void** slot = (void**)__builtin_frame_address(0) + 1;
+  printf("%d\n", is_foreign(slot));
+  while (fgets(line, sizeof line, stdin) && line[0] == 'l') printf("%d\n", is_foreign(slot));
+  return x + 1;
+}
+
+static void pin(long cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  printf("%d\n", sched_setaffinity(0, sizeof set, &set));
+}
+
+// What raised a signal, as its handler was told.
+static void* volatile named;
+static void* volatile at;
+static void on_named(int number, siginfo_t* info, void* context) {
+  (void)number;
+  named = info->si_addr;
+  at = (void*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
+  ((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP] += 3;
+}
+
+long divide(long a, long b);
+__asm__(
+    ".text\n.globl divide\n.type divide,@function\ndivide:\nmov %rdi,%rax\ncqo\n"
+    ".globl the_division\n.type the_division,@function\nthe_division:\nidiv %rsi\nret\n"
+    ".size divide,.-divide\n");
+extern char the_division;
+
+// Steps itself with the trap flag through an indirect call; counts the traps of its handler, and
+// those that were outside the program.
+static volatile unsigned long own_steps, strange_steps;
+static void on_step(int number, siginfo_t* info, void* context) {
+  (void)number;
+  (void)context;
+  char* where = info->si_addr;
+  ++own_steps;
+  if (where < &__executable_start || where >= &etext) ++strange_steps;
+}
+long step_over(long (*function)(long), long x);
+long plain(long x);
+__asm__(
+    ".text\n.globl step_over\n.type step_over,@function\nstep_over:\n"
+    "sub $8,%rsp\nmov %rdi,%rax\nmov %rsi,%rdi\n"
+    "pushf\norl $0x100,(%rsp)\npopf\n"
+    ".globl the_call\n.type the_call,@function\nthe_call:\ncall *%rax\n"
+    "pushf\nandl $~0x100,(%rsp)\npopf\nadd $8,%rsp\nret\n"
+    ".size step_over,.-step_over\n"
+    ".globl plain\n.type plain,@function\nplain:\nlea 1(%rdi),%rax\nret\n.size plain,.-plain\n");
+
 static void run(const char* word, long n) {
   if (!strcmp(word, "recurse")) printf("%ld\n", recurse(n));
   else if (!strcmp(word, "tail")) printf("%ld\n", tail_caller(n));
@@ -171,6 +230,20 @@ static void run(const char* word, long n) {
     signal(SIGTRAP, on_trap);
     for (long i = 0; i < n; ++i) __asm__ volatile("int3");
     printf("%lu\n", own_traps);
+  } else if (!strcmp(word, "wait")) {
+    printf("%ld\n", wait_inside(n));
+  } else if (!strcmp(word, "pin")) {
+    pin(n);
+  } else if (!strcmp(word, "divide")) {
+    struct sigaction action = {.sa_sigaction = on_named, .sa_flags = SA_SIGINFO};
+    sigaction(SIGFPE, &action, NULL);
+    divide(7, n);
+    printf("%d %d\n", named == &the_division, at == &the_division);
+  } else if (!strcmp(word, "step")) {
+    struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
+    sigaction(SIGTRAP, &action, NULL);
+    long result = step_over(plain, n);
+    printf("%ld %lu %lu\n", result, own_steps, strange_steps);
   } else if (!strcmp(word, "semaphore")) {
     printf("%d\n", semaphore);
   } else if (!strcmp(word, "seccomp")) {

@@ -1,0 +1,14 @@
+#pragma once
+// What a siginfo says about the instruction that a thread was at. Pure. sigaction(2).
+
+#include <csignal>
+
+namespace probed::probe {
+
+// Raised by the instruction at hand, not sent by somebody.
+bool IsFault(const siginfo_t& info);
+
+// si_addr is the address of the instruction itself, not of its operand.
+bool NamesInstruction(const siginfo_t& info);
+
+}  // namespace probed::probe
