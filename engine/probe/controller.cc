@@ -26,7 +26,7 @@ Controller::Controller(event::Hub& hub, FileCache& files, OnGone on_gone, OnNew 
     : hub_(hub),
       watcher_(files),
       hits_(hub, [this](auto& stopped, auto& state, auto site) { RunHooks(stopped, state, site); }),
-      installer_(files, watcher_),
+      installer_(files, watcher_, hits_.returns()),
       on_gone_(std::move(on_gone)),
       on_new_(std::move(on_new)) {}
 

@@ -84,6 +84,20 @@ Status Installer::SyncAll(ProbeGroup& group) {
   return first_failure;
 }
 
+Status Installer::GiveUpReturns(ProbeGroup& group) {
+  Status first_failure;
+  for (ProcessState* state : std::vector(group.processes)) {
+    if (!ReturnHandler::HasUnwanted(*state)) continue;
+    auto give_up = [&](std::vector<tracee::Stopped*>& threads) -> Status {
+      returns_.RestoreUnwanted(threads, *state);
+      return {};
+    };
+    Status done = tracer_->WithAllStopped(state->process, kStopDeadline, give_up);
+    if (!done.ok() && !IsGone(done.error()) && first_failure.ok()) first_failure = done;
+  }
+  return first_failure;
+}
+
 Status Installer::Remove(ProbeGroup& group, std::span<const std::shared_ptr<Probe>> probes) {
   std::unordered_set<const Probe*> removed;
   for (const auto& probe : probes) {
@@ -98,7 +112,9 @@ Status Installer::Remove(ProbeGroup& group, std::span<const std::shared_ptr<Prob
     }
   }
   std::erase_if(group.probes, [&](const auto& probe) { return removed.contains(probe.get()); });
-  return SyncAll(group);
+  Status synced = SyncAll(group);
+  Status given_up = GiveUpReturns(group);
+  return synced.ok() ? given_up : synced;
 }
 
 Status Installer::SetEnabled(ProbeGroup& group, std::span<const std::shared_ptr<Probe>> probes,
@@ -108,6 +124,7 @@ Status Installer::SetEnabled(ProbeGroup& group, std::span<const std::shared_ptr<
     if (std::exchange(probe->enabled, enabled) != enabled) changed.push_back(probe);
   }
   Status synced = SyncAll(group);
+  if (synced.ok() && !enabled) synced = GiveUpReturns(group);
   if (synced.ok()) return {};
   for (const auto& probe : changed)
     probe->enabled = !enabled;

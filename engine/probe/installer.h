@@ -10,6 +10,7 @@
 #include "engine/probe/module_watcher.h"
 #include "engine/probe/planner.h"
 #include "engine/probe/process_state.h"
+#include "engine/probe/return_handler.h"
 #include "engine/tracee/tracer.h"
 
 namespace probed::probe {
@@ -21,7 +22,8 @@ struct ProbeError {
 
 class Installer {
  public:
-  Installer(FileCache& files, ModuleWatcher& watcher) : planner_(files), watcher_(watcher) {}
+  Installer(FileCache& files, ModuleWatcher& watcher, ReturnHandler& returns)
+      : planner_(files), watcher_(watcher), returns_(returns) {}
   void set_tracer(tracee::Tracer* tracer) { tracer_ = tracer; }
 
   // Not empty: nothing was changed. A probe whose file is not mapped is left pending.
@@ -38,9 +40,12 @@ class Installer {
   Status InstallIn(ProcessState& state, const std::vector<PlannedSite>& plans);
   // Stops one thread of each process and brings its sites in step with who wants them.
   Status SyncAll(ProbeGroup& group);
+  // The same for the returns that are waited for; stops every thread if there are any to give up.
+  Status GiveUpReturns(ProbeGroup& group);
 
   Planner planner_;
   ModuleWatcher& watcher_;
+  ReturnHandler& returns_;
   tracee::Tracer* tracer_ = nullptr;
 };
 

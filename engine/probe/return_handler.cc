@@ -1,6 +1,7 @@
 #include "engine/probe/return_handler.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "base/clock.h"
@@ -40,6 +41,16 @@ std::vector<OutstandingReturn> Admit(std::span<const std::shared_ptr<Probe>> pro
     admitted.emplace_back(probe);
   }
   return admitted;
+}
+
+bool IsUnwanted(const OutstandingReturn& outstanding) {
+  return !outstanding.probe().enabled;
+}
+
+// False: the slot is not hijacked (any more).
+bool GiveBack(tracee::Stopped& stopped, const ProcessState& state, const PendingReturn& frame) {
+  return Holds(stopped, frame.slot, state.trampoline.value) &&
+         WriteWord(stopped, frame.slot, frame.real_return);
 }
 
 }  // namespace
@@ -120,13 +131,43 @@ void ReturnHandler::Relay(tracee::Stopped& stopped, ProcessState& state) {
   });
 }
 
+bool ReturnHandler::HasUnwanted(const ProcessState& state) {
+  for (const auto& [tid, thread] : state.process.threads()) {
+    for (const auto& frame : ThreadState::Of(*thread).returns.frames()) {
+      if (std::any_of(frame.probes.begin(), frame.probes.end(), IsUnwanted)) return true;
+    }
+  }
+  return false;
+}
+
+void ReturnHandler::RestoreUnwanted(std::span<tracee::Stopped* const> threads,
+                                    ProcessState& state) {
+  for (auto* stopped : threads) {
+    // Has returned, but its slot still looks hijacked.
+    if (stopped->regs().rip == state.trampoline.value) OnReturn(*stopped, state);
+  }
+  if (threads.empty()) return;
+  for (const auto& [tid, thread] : state.process.threads()) {
+    auto& frames = ThreadState::Of(*thread).returns.frames();
+    std::unordered_set<uint64_t> wanted;
+    for (auto& frame : frames) {
+      std::erase_if(frame.probes, IsUnwanted);
+      if (!frame.probes.empty()) wanted.insert(frame.slot);
+    }
+    std::erase_if(frames, [&](const PendingReturn& frame) {
+      if (wanted.contains(frame.slot)) return false;
+      (void)GiveBack(*threads.front(), state, frame);
+      return true;
+    });
+  }
+}
+
 uint32_t ReturnHandler::RestoreAll(tracee::Stopped& stopped, ProcessState& state) {
   uint32_t restored = 0;
   for (const auto& [tid, thread] : state.process.threads()) {
     ReturnStack& returns = ThreadState::Of(*thread).returns;
     for (const auto& frame : returns.frames()) {
-      if (!Holds(stopped, frame.slot, state.trampoline.value)) continue;
-      if (WriteWord(stopped, frame.slot, frame.real_return)) ++restored;
+      if (GiveBack(stopped, state, frame)) ++restored;
     }
     returns.Clear();
   }

@@ -29,6 +29,11 @@ class ReturnHandler {
   void Lift(tracee::Stopped& stopped, ProcessState& state);
   // After the unwinding: frames that are still on the stack are hijacked again, the rest is missed.
   void Relay(tracee::Stopped& stopped, ProcessState& state);
+  // Whether a return is waited for on behalf of a probe that is disabled or deleted.
+  static bool HasUnwanted(const ProcessState& state);
+  // Those are missed, and slots that no other probe needs get their real address back. Every thread
+  // is stopped; `threads` are all of them.
+  void RestoreUnwanted(std::span<tracee::Stopped* const> threads, ProcessState& state);
   // For good, in all threads; `stopped` is any thread of the process. Returns the slots put back.
   uint32_t RestoreAll(tracee::Stopped& stopped, ProcessState& state);
 

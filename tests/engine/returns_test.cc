@@ -93,6 +93,22 @@ TEST_F(ReturnTest, RecordNamesTheCallerAndTheFunction) {
   EXPECT_EQ(First(hits[1]), First(hits[0]) + 8);
 }
 
+TEST_F(ReturnTest, DeletedAndDisabledProbesGiveReturnAddressesBack) {
+  ProbeId kept = Define(target_, Line("wait_inside", "$retval:s64"));
+  ProbeId deleted = Define(target_, fmt::format("r:t/other {}:wait_inside", puppet_.path()));
+  EXPECT_EQ(puppet_.Ask("wait 1"), "1");
+  ASSERT_TRUE(engine_->DeleteProbes({deleted}).ok());
+  EXPECT_EQ(puppet_.Ask("look"), "1");  // the other one still needs it
+  ASSERT_TRUE(engine_->SetProbesEnabled({kept}, false).ok());
+  EXPECT_EQ(puppet_.Ask("look"), "0");
+  ASSERT_TRUE(engine_->SetProbesEnabled({kept}, true).ok());
+  EXPECT_EQ(puppet_.Ask("done"), "2");
+  EXPECT_EQ(Counters(kept).missed, 1u);
+  EXPECT_EQ(puppet_.Ask("wait 5"), "1");
+  EXPECT_EQ(puppet_.Ask("done"), "6");
+  EXPECT_EQ(Counters(kept).recorded, 1u);
+}
+
 TEST_F(EngineTest, ExceptionsPassThroughHijackedFrames) {
   Puppet puppet("throwing");
   TargetId target = Attach(puppet);
