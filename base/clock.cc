@@ -17,6 +17,8 @@ Timestamps ReadClocks() {
   return {.monotonic_ns = MonotonicNow(), .wall_ns = Read(CLOCK_REALTIME)};
 }
 
-uint64_t MonotonicNow() { return static_cast<uint64_t>(Read(CLOCK_MONOTONIC)); }
+uint64_t MonotonicNow() {
+  return static_cast<uint64_t>(Read(CLOCK_MONOTONIC));
+}
 
 }  // namespace probed

@@ -9,8 +9,11 @@ namespace {
 
 Result<int> Half(int number) {
   if (number % 2 != 0) {
-    return Error{.code = ErrorCode::kInvalidArgument, .reason = "ODD", .message = "odd",
-                 .hint = "an even number", .metadata = {}};
+    return Error{.code = ErrorCode::kInvalidArgument,
+                 .reason = "ODD",
+                 .message = "odd",
+                 .hint = "an even number",
+                 .metadata = {}};
   }
   return number / 2;
 }

@@ -37,7 +37,8 @@ int main() {
   printf("ready\n");
   while (fgets(line, sizeof line, stdin)) {
     long caught = 0;
-    for (long i = 1; i <= atol(line); ++i) caught += outer(i) == i;
+    for (long i = 1; i <= atol(line); ++i)
+      caught += outer(i) == i;
     printf("%ld %ld\n", caught, guards);
   }
   return 0;
