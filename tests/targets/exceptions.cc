@@ -58,7 +58,8 @@ int main(int argc, char** argv) {
   int rounds = argc > 1 ? atoi(argv[1]) : 10;
   WaitIfTold(argc, argv);
   long sum = 0;
-  for (int i = 0; i < rounds; ++i) sum += nested(i % 4) * 2 + silent(i % 3);
+  for (int i = 0; i < rounds; ++i)
+    sum += nested(i % 4) * 2 + silent(i % 3);
   printf("entered %lu caught %lu destroyed %lu sum %ld\n", entered, caught, destroyed, sum);
   return 0;
 }
