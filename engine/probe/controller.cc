@@ -7,6 +7,7 @@
 
 #include "engine/probe/detacher.h"
 #include "engine/probe/fork.h"
+#include "engine/probe/trap_signal.h"
 
 namespace probed::probe {
 namespace {
@@ -64,9 +65,12 @@ Result<ProcessState*> Controller::Adopt(tracee::Process& process) {
   if (state == nullptr) {
     state = &MakeState(process, MakeGroup(process));
     auto look = [&](tracee::Stopped& stopped) -> Status {
+      LookAtTrapAction(stopped, *state);
       watcher_.OnAttach(stopped, *state);
       return {};
     };
+    for (const auto& [tid, thread] : process.threads())
+      LookAtTrapMask(*thread);
     if (!process.awaiting_exec()) {
       PROBED_RETURN_IF_ERROR(tracer_->WithOneStopped(process, kStopDeadline, look));
     }
@@ -114,7 +118,9 @@ Resumption Controller::OnSignal(tracee::Stopped& stopped, const siginfo_t& info)
 
 void Controller::OnThreadStart(tracee::Stopped& stopped) {
   ProcessState* state = ProcessState::Of(stopped.process());
-  if (state != nullptr) hits_.LeaveOurCode(stopped, *state, /*fault=*/false);
+  if (state == nullptr) return;
+  LookAtTrapMask(stopped.thread());
+  hits_.LeaveOurCode(stopped, *state, /*fault=*/false);
 }
 
 void Controller::OnThreadExit(tracee::Process&, pid_t) {}
@@ -144,6 +150,10 @@ void Controller::StartImage(tracee::Stopped& stopped, ProcessState& state) {
   state.ForgetMemory();
   stopped.process().arena().Forget();
   state.executable = ExecutableOf(state.id.pid);
+  // Handlers end with an exec; what is ignored stays so (execve(2)).
+  IgnoreTrapsAgain(stopped, state);
+  LookAtTrapAction(stopped, state);
+  LookAtTrapMask(stopped.thread());
   watcher_.OnExec(stopped, state);
 }
 

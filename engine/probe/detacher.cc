@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "engine/probe/trap_signal.h"
+
 namespace probed::probe {
 namespace {
 
@@ -53,6 +55,7 @@ Result<DetachReport> DetachClean(tracee::Tracer& tracer, HitHandler& hits, Proce
   PROBED_RETURN_IF_ERROR(tracer.WithAllStopped(state.process, kStopDeadline, leave));
   auto release = [&](tracee::Stopped& stopped) -> Status {
     VerifyAll(stopped, state, report);
+    IgnoreTrapsAgain(stopped, state);
     leaving();
     return state.process.arena().Release(stopped);
   };
@@ -64,6 +67,7 @@ DetachReport CleanFork(tracee::Stopped& stopped, HitHandler& hits, ProcessState&
   DetachReport report;
   DisarmAll(stopped, hits, state, report);
   VerifyAll(stopped, state, report);
+  IgnoreTrapsAgain(stopped, state);
   Status released = state.process.arena().Release(stopped);
   if (!released.ok()) Warn(report, released.error());
   return report;

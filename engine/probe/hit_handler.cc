@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "engine/probe/signal_info.h"
+#include "engine/probe/trap_signal.h"
 
 namespace probed::probe {
 namespace {
@@ -30,6 +31,15 @@ std::optional<uint64_t> ShownAddress(const Site& site, RemoteAddr ip) {
 }  // namespace
 
 Resumption HitHandler::OnTrap(tracee::Stopped& stopped, ProcessState& state,
+                              const siginfo_t& info) {
+  bool sent = info.si_code <= 0;  // by a process, not raised by an instruction
+  if (sent && IgnoresTraps(state)) return GoOn(state);
+  Resumption resumption = Handle(stopped, state, info);
+  if (resumption.signal == 0 && resumption.how != How::kStep) KeepTrapSignal(stopped, state);
+  return resumption;
+}
+
+Resumption HitHandler::Handle(tracee::Stopped& stopped, ProcessState& state,
                               const siginfo_t& info) {
   ThreadState& thread = ThreadState::Of(stopped.thread());
   if (info.si_code != SI_KERNEL) {  // int3 alone has SI_KERNEL (arch/x86 do_int3)

@@ -33,6 +33,7 @@ class HitHandler {
   ReturnHandler& returns() { return returns_; }
 
  private:
+  tracee::Resumption Handle(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
   tracee::Resumption OnHit(tracee::Stopped& stopped, ProcessState& state, Site& site);
   tracee::Resumption OnStepped(tracee::Stopped& stopped, ProcessState& state);
   tracee::Resumption OnProgramsStep(tracee::Stopped& stopped, ProcessState& state,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/probe/transaction.h"
+#include "engine/probe/trap_signal.h"
 
 namespace probed::probe {
 namespace {
@@ -34,6 +35,7 @@ std::vector<PlannedSite> Installer::PlanAll(ProcessState& state,
 
 Status Installer::InstallIn(ProcessState& state, const std::vector<PlannedSite>& plans) {
   auto install = [&](tracee::Stopped& stopped) -> Status {
+    LookAtTrapAction(stopped, state);
     Transaction transaction(stopped, state);
     PROBED_RETURN_IF_ERROR(transaction.Install(plans));
     transaction.Commit();
@@ -60,6 +62,25 @@ std::vector<ProbeError> Installer::Create(ProbeGroup& group,
   }
   if (!errors.empty()) (void)Remove(group, probes);
   return errors;
+}
+
+// Where the copy would be is not known, but near; that is all its mechanism depends on.
+std::vector<std::unique_ptr<Site>> Installer::Preview(
+    ProbeGroup& group, const std::vector<std::shared_ptr<Probe>>& probes,
+    std::vector<ProbeError>& errors) {
+  constexpr uint64_t kNear = 1 << 20;
+  std::vector<std::unique_ptr<Site>> sites;
+  for (ProcessState* state : group.processes) {
+    for (auto& plan : PlanAll(*state, probes, errors)) {
+      RemoteAddr near = plan.address + kNear;
+      auto site = std::make_unique<Site>(plan.address, std::move(plan.place), plan.instruction);
+      auto copy = arch::BuildCopy(plan.instruction, plan.address.value, near.value);
+      if (copy.ok()) site->set_copy(near, std::move(copy).value());
+      site->AddProbe(plan.probe);
+      sites.push_back(std::move(site));
+    }
+  }
+  return sites;
 }
 
 Status Installer::SyncAll(ProbeGroup& group) {

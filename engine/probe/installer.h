@@ -29,6 +29,10 @@ class Installer {
   // Not empty: nothing was changed. A probe whose file is not mapped is left pending.
   std::vector<ProbeError> Create(ProbeGroup& group,
                                  const std::vector<std::shared_ptr<Probe>>& probes);
+  // What Create would do, for one site of each probe that would be armed. Changes nothing.
+  std::vector<std::unique_ptr<Site>> Preview(ProbeGroup& group,
+                                             const std::vector<std::shared_ptr<Probe>>& probes,
+                                             std::vector<ProbeError>& errors);
   Status Remove(ProbeGroup& group, std::span<const std::shared_ptr<Probe>> probes);
   Status SetEnabled(ProbeGroup& group, std::span<const std::shared_ptr<Probe>> probes,
                     bool enabled);

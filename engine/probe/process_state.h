@@ -36,6 +36,11 @@ struct Interrupted {
   uint64_t sp = 0;
 };
 
+// The kernel's struct sigaction (rt_sigaction(2)).
+struct TrapAction {
+  uint64_t handler = 0, flags = 0, restorer = 0, mask = 0;
+};
+
 class ThreadState final : public tracee::Extension {
  public:
   static ThreadState& Of(tracee::Thread& thread);
@@ -43,6 +48,7 @@ class ThreadState final : public tracee::Extension {
   ReturnStack returns;
   std::optional<RemoteAddr> stepping;  // the site whose copy is being single-stepped
   std::optional<Interrupted> interrupted;
+  std::optional<uint64_t> signal_mask;  // the program's, as last seen: trap_signal.h
 };
 
 class ProcessState final : public tracee::Extension {
@@ -60,6 +66,8 @@ class ProcessState final : public tracee::Extension {
   RemoteAddr trampoline;
   // Between an exec and the program's first own instruction: system calls are watched for mappings.
   bool loading = false;
+  // What the program does on SIGTRAP; nothing: the default. See trap_signal.h.
+  std::optional<TrapAction> trap_action;
   std::string executable;
   // Files that were searched for unwinders, by device and inode.
   std::set<std::pair<uint64_t, uint64_t>> unwinders_seen;

@@ -51,6 +51,15 @@ void Stopped::SetSignalInfo(const siginfo_t& info) {
   sys::SetSigInfo(tid(), info).Ignore();
 }
 
+std::optional<uint64_t> Stopped::ReadSignalMask() {
+  uint64_t mask = 0;
+  return sys::GetSigMask(tid(), mask).ok() ? std::optional(mask) : std::nullopt;
+}
+
+void Stopped::WriteSignalMask(uint64_t mask) {
+  sys::SetSigMask(tid(), mask).Ignore();
+}
+
 Status Stopped::ReadMemory(RemoteAddr address, std::span<std::byte> out) {
   return process().memory().Read(address, out);
 }

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,10 @@ class Stopped {
   uint32_t cpu();
   // In a signal-delivery-stop: what the program's handler is told.
   void SetSignalInfo(const siginfo_t& info);
+
+  // The program's own mask, bit N-1 for signal N; nothing when the thread is dead.
+  std::optional<uint64_t> ReadSignalMask();
+  void WriteSignalMask(uint64_t mask);
 
   Status ReadMemory(RemoteAddr address, std::span<std::byte> out);
   Status WriteMemory(RemoteAddr address, std::span<const std::byte> bytes);

@@ -9,6 +9,44 @@
 namespace probed::engine {
 namespace {
 
+TEST_F(EngineTest, AnIgnoredSigtrapIsIgnoredAgainAfterwards) {
+  Puppet puppet("control");
+  ASSERT_EQ(puppet.Ask("settrap 1"), "1 0");
+  TargetId target = Attach(puppet, {.follow_children = false});
+  ProbeId probe = Define(target, fmt::format("p:t/x {}:recurse", puppet.path()));
+  EXPECT_EQ(puppet.Ask("recurse 3"), "3");
+  EXPECT_EQ(puppet.Ask(fmt::format("raise {}", SIGTRAP)), "0");  // still no harm
+  EXPECT_EQ(puppet.Ask("exec"), "ready");
+  EXPECT_EQ(puppet.Ask("recurse 2"), "2");
+  EXPECT_EQ(Counters(probe).hits, 7u);
+  Detach(target);
+  EXPECT_EQ(puppet.Ask("showtrap"), "1 0");
+}
+
+TEST_F(EngineTest, ABlockedSigtrapStaysBlockedAndKeepsItsHandler) {
+  Puppet puppet("control");
+  ASSERT_EQ(puppet.Ask("settrap 2"), "2 1");
+  TargetId target = Attach(puppet);
+  Create(target, {fmt::format("p:t/x {}:recurse", puppet.path()),
+                  fmt::format("r:t/y {}:recurse", puppet.path())});
+  EXPECT_EQ(puppet.Ask("recurse 3"), "3");
+  EXPECT_EQ(DrainHits().size(), 8u);
+  EXPECT_EQ(puppet.Ask("showtrap"), "2 1");
+  Detach(target);
+  EXPECT_EQ(puppet.Ask("showtrap"), "2 1");
+}
+
+TEST_F(EngineTest, AFullMaskStaysFull) {
+  Puppet puppet("control");
+  ASSERT_EQ(puppet.Ask("settrap 3"), "2 0");
+  TargetId target = Attach(puppet);
+  Define(target, fmt::format("p:t/x {}:recurse", puppet.path()));
+  EXPECT_EQ(puppet.Ask("recurse 3"), "3");
+  EXPECT_EQ(puppet.Ask("settrap 4"), "2 1");
+  EXPECT_EQ(puppet.Ask("recurse 3"), "3");
+  EXPECT_EQ(puppet.Ask("showtrap"), "2 1");
+}
+
 class SignalTest : public EngineTest {
  protected:
   ProbeId Probe(const std::string& kind, const std::string& symbol) {

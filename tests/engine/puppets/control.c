@@ -142,6 +142,8 @@ static void on_trap(int number) {
   ++own_traps;
 }
 
+PROBED long take_text(const char* text) { return (long)strlen(text); }
+
 // Prints whether its return address is foreign, once it is entered and again after a line came.
 static int is_foreign(void** slot) {
   char* address = *(char* volatile*)slot;
@@ -200,6 +202,26 @@ __asm__(
     ".size step_over,.-step_over\n"
     ".globl plain\n.type plain,@function\nplain:\nlea 1(%rdi),%rax\nret\n.size plain,.-plain\n");
 
+// 1 ignores SIGTRAP, 2 blocks it with a handler in place, 3 has the handler only, 4 blocks all.
+static void set_trap(long how) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTRAP);
+  if (how == 4) sigfillset(&set);
+  if (how != 4) signal(SIGTRAP, how == 1 ? SIG_IGN : on_trap);
+  if (how == 2 || how == 4) sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+// What is done on SIGTRAP: 0 the default, 1 nothing, 2 on_trap; and whether it is blocked.
+static void show_trap(void) {
+  struct sigaction action;
+  sigset_t set;
+  sigaction(SIGTRAP, NULL, &action);
+  sigprocmask(SIG_BLOCK, NULL, &set);
+  int what = action.sa_handler == SIG_IGN ? 1 : action.sa_handler == on_trap ? 2 : 0;
+  printf("%d %d\n", what, sigismember(&set, SIGTRAP));
+}
+
 static void run(const char* word, long n) {
   if (!strcmp(word, "recurse")) printf("%ld\n", recurse(n));
   else if (!strcmp(word, "tail")) printf("%ld\n", tail_caller(n));
@@ -232,6 +254,17 @@ static void run(const char* word, long n) {
     printf("%lu\n", own_traps);
   } else if (!strcmp(word, "wait")) {
     printf("%ld\n", wait_inside(n));
+  } else if (!strcmp(word, "settrap")) {
+    set_trap(n);
+    show_trap();
+  } else if (!strcmp(word, "showtrap")) {
+    show_trap();
+  } else if (!strcmp(word, "raise")) {
+    printf("%d\n", raise(n));
+  } else if (!strcmp(word, "text")) {
+    static char text[8192];
+    memset(text, 'x', n);
+    printf("%ld\n", take_text(text));
   } else if (!strcmp(word, "pin")) {
     pin(n);
   } else if (!strcmp(word, "divide")) {
