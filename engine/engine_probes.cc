@@ -65,38 +65,53 @@ Result<CreateOutcome> Engine::CreateProbes(TargetId target, const std::vector<st
   }));
   PROBED_TRY(auto space, probe::AddressSpace::Read(target.pid));
   TargetNamespace names(target.pid, space, state_->files);
-  ProbeRequest request(state_->definitions[group->root].of(options.dialect), space, names, options);
+  auto& definitions =
+      state_->definitions.try_emplace(group->root, lang::Dialect::kExtended).first->second;
+  ProbeRequest request(definitions, space, names, options);
   CreateOutcome outcome;
   bool accepted = request.Judge(lines);
   for (const auto& probe : request.probes()) {
     probe->id = ++state_->last_probe;
     probe->group = group;
   }
-  if (accepted) outcome.probes = state_->Install(*group, request, options.validate_only);
+  if (accepted) {
+    outcome.probes =
+        options.validate_only ? state_->Preview(*group, request) : state_->Install(*group, request);
+  }
   if (!request.errors().empty() || options.validate_only) request.Undo();
   outcome.errors = std::move(request.errors());
   return outcome;
 }
 
-// Tracer thread's part of a creation.
-std::vector<ProbeInfo> Engine::State::Install(probe::ProbeGroup& group, ProbeRequest& request,
-                                              bool validate_only) {
+std::vector<ProbeInfo> Engine::State::Install(probe::ProbeGroup& group, ProbeRequest& request) {
   return Run([&] {
     std::vector<ProbeInfo> created;
-    if (!validate_only) {
-      for (auto& failed : controller.installer().Create(group, request.probes())) {
-        request.errors().push_back({.line = request.LineOf(*failed.probe),
-                                    .error = std::move(failed.error),
-                                    .verdict = {}});
-      }
-    }
+    request.Refuse(controller.installer().Create(group, request.probes()));
     if (!request.errors().empty()) return created;
     auto sites = IndexSites(group);
     for (const auto& probe : request.probes()) {
-      if (!validate_only) probes[probe->id] = probe;
+      probes[probe->id] = probe;
       created.push_back(Describe(*probe, sites));
     }
     return created;
+  });
+}
+
+std::vector<ProbeInfo> Engine::State::Preview(probe::ProbeGroup& group, ProbeRequest& request) {
+  return Run([&] {
+    std::vector<ProbeInfo> previewed;
+    std::vector<probe::ProbeError> errors;
+    auto planned = controller.installer().Preview(group, request.probes(), errors);
+    request.Refuse(std::move(errors));
+    if (!request.errors().empty()) return previewed;
+    SiteIndex sites;
+    for (const auto& site : planned)
+      sites[site->probes().front()->id] = site.get();
+    for (const auto& probe : request.probes()) {
+      previewed.push_back(Describe(*probe, sites));
+      if (probe->enabled && sites.contains(probe->id)) previewed.back().state = ProbeState::kArmed;
+    }
+    return previewed;
   });
 }
 
@@ -169,7 +184,7 @@ Result<void> Engine::DeleteProbes(const std::vector<ProbeId>& ids) {
     auto group = probe->group.lock();
     auto set = group ? state_->definitions.find(group->root) : state_->definitions.end();
     if (set != state_->definitions.end()) {
-      set->second.of(probe->dialect).Remove(probe->definition_id);
+      set->second.Remove(probe->definition_id);
     }
   }
   return {};

@@ -111,7 +111,7 @@ ProbeInfo Engine::State::Describe(const probe::Probe& probe, const SiteIndex& si
                  .mechanism = Mechanism::kNone,
                  .reason = probe.obstacle,
                  .counters = probe.counters};
-  info.counters.lost = hub.LostOf(probe.id);
+  info.counters.lost += hub.LostOf(probe.id);
   if (auto group = probe.group.lock()) info.target = group->root;
   if (auto found = sites.find(probe.id); found != sites.end()) {
     const probe::Site& site = *found->second;

@@ -30,16 +30,6 @@ struct Target {
   std::shared_ptr<probe::ProbeGroup> group;
 };
 
-// The definitions of one root target; names are unique within a dialect.
-struct Definitions {
-  lang::DefinitionSet kernel{lang::Dialect::kKernel};
-  lang::DefinitionSet extended{lang::Dialect::kExtended};
-
-  lang::DefinitionSet& of(lang::Dialect dialect) {
-    return dialect == lang::Dialect::kKernel ? kernel : extended;
-  }
-};
-
 struct Engine::State {
   explicit State(EngineOptions engine_options);
 
@@ -59,8 +49,9 @@ struct Engine::State {
   Result<ProbesByGroup> Collect(const std::vector<ProbeId>& ids);
 
   // Caller's thread, under `control`.
-  std::vector<ProbeInfo> Install(probe::ProbeGroup& group, ProbeRequest& request,
-                                 bool validate_only);
+  std::vector<ProbeInfo> Install(probe::ProbeGroup& group, ProbeRequest& request);
+  // What Install would come to; changes nothing.
+  std::vector<ProbeInfo> Preview(probe::ProbeGroup& group, ProbeRequest& request);
 
   // Any thread: what a living target has mapped.
   Result<probe::AddressSpace> ReadSpace(TargetId target);
@@ -85,7 +76,7 @@ struct Engine::State {
 
   // Held by whoever changes targets or probes, for the whole of the change.
   std::mutex control;
-  std::map<TargetId, Definitions> definitions;  // by root
+  std::map<TargetId, lang::DefinitionSet> definitions;  // by root; of both dialects
   ProbeId last_probe = 0;
 
   // Last: its thread uses what is above.

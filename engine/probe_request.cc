@@ -40,8 +40,13 @@ void ProbeRequest::Refuse(size_t number, Error error, lang::Verdict verdict) {
   errors_.push_back({.line = number, .error = std::move(error), .verdict = std::move(verdict)});
 }
 
+void ProbeRequest::Refuse(std::vector<probe::ProbeError> failures) {
+  for (auto& failure : failures)
+    Refuse(LineOf(*failure.probe), std::move(failure.error));
+}
+
 void ProbeRequest::Apply(size_t number, const std::string& line) {
-  auto applied = set_.Apply(line, names_);
+  auto applied = set_.Apply(line, names_, options_.dialect);
   auto symbol_error = names_.TakeSymbolError();
   if (!applied.verdict.ok) {
     Error error = symbol_error ? std::move(*symbol_error) : ErrorOf(applied.verdict);
@@ -64,7 +69,7 @@ void ProbeRequest::Apply(size_t number, const std::string& line) {
 }
 
 void ProbeRequest::JudgeLine(size_t number, const std::string& line) {
-  switch (lang::Classify(line)) {
+  switch (lang::Classify(line, options_.dialect)) {
     case lang::LineDestination::kEmpty:
       return;
     case lang::LineDestination::kKernel:

@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "engine/probe/boundaries.h"
+#include "engine/probe/installer.h"
 #include "engine/probe/probe.h"
 #include "engine/target_namespace.h"
 
@@ -22,12 +23,14 @@ class ProbeRequest {
   // False: see errors().
   bool Judge(const std::vector<std::string>& lines);
   void Undo();
+  // What could not be installed.
+  void Refuse(std::vector<probe::ProbeError> failures);
 
   const std::vector<std::shared_ptr<probe::Probe>>& probes() const { return probes_; }
   std::vector<LineError>& errors() { return errors_; }
-  size_t LineOf(const probe::Probe& probe) const;
 
  private:
+  size_t LineOf(const probe::Probe& probe) const;
   void JudgeLine(size_t number, const std::string& line);
   void Apply(size_t number, const std::string& line);
   Status JudgeFile(const lang::Definition& definition);

@@ -63,7 +63,8 @@ struct DefinitionSet::State {
                                         const std::vector<DefinitionId>& probes) const;
   DefinitionId Add(JudgedLine line);
   void Remove(DefinitionId id);
-  Applied Define(const std::vector<std::string>& tokens, FileNamespace& files);
+  Applied Define(const std::vector<std::string>& tokens, FileNamespace& files,
+                 Dialect line_dialect);
   Applied Delete(const std::vector<std::string>& tokens);
 };
 
@@ -122,8 +123,8 @@ void DefinitionSet::State::Remove(DefinitionId id) {
 }
 
 DefinitionSet::Applied DefinitionSet::State::Define(const std::vector<std::string>& tokens,
-                                                    FileNamespace& files) {
-  auto line = JudgeDefinition(tokens, dialect, files);
+                                                    FileNamespace& files, Dialect line_dialect) {
+  auto line = JudgeDefinition(tokens, line_dialect, files);
   if (!line.ok()) return {MakeVerdict(line.error(), tokens), {}, {}};
   if (const auto conflict = Conflict(*line)) return {MakeVerdict(*conflict, tokens), {}, {}};
   Applied applied;
@@ -170,6 +171,11 @@ DefinitionSet::DefinitionSet(DefinitionSet&&) noexcept = default;
 DefinitionSet& DefinitionSet::operator=(DefinitionSet&&) noexcept = default;
 
 DefinitionSet::Applied DefinitionSet::Apply(std::string_view line, FileNamespace& files) {
+  return Apply(line, files, state_->dialect);
+}
+
+DefinitionSet::Applied DefinitionSet::Apply(std::string_view line, FileNamespace& files,
+                                            Dialect dialect) {
   const bool is_bad = line.size() >= kWriteBuffer || line.find('\n') != std::string_view::npos ||
                       line.find('\0') != std::string_view::npos;
   if (is_bad) return {MakeVerdict(Refuse(RefusalCode::kBadLine, EINVAL), {}), {}, {}};
@@ -181,7 +187,7 @@ DefinitionSet::Applied DefinitionSet::Apply(std::string_view line, FileNamespace
   }
   // Only the very first byte makes a deletion; after a blank it is an unknown kind.
   if (line.front() == '-') return state_->Delete(tokens);
-  return state_->Define(tokens, files);
+  return state_->Define(tokens, files, dialect);
 }
 
 const Definition* DefinitionSet::Find(DefinitionId id) const {

@@ -73,6 +73,8 @@ class DefinitionSet {
 
   // One line (no newline inside). Deletions (`-:`) work too.
   Applied Apply(std::string_view line, FileNamespace& files);
+  // The same in a dialect of this line's own: names and places are shared by both.
+  Applied Apply(std::string_view line, FileNamespace& files, Dialect dialect);
 
   const Definition* Find(DefinitionId id) const;
   std::vector<DefinitionId> ids() const;  // creation order

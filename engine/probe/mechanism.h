@@ -13,11 +13,14 @@ std::string_view MechanismName(Mechanism mechanism);  // "unoptimized", "boosted
 enum class ProbeState : uint8_t { kPending, kArmed, kDisabled, kGone };
 
 struct ProbeCounters {
-  uint64_t hits = 0;      // entries into the probe, as uprobe_profile counts
-  uint64_t recorded = 0;  // records handed to subscribers' queues
+  // hits = recorded + filtered + missed, once no return is waited for.
+  uint64_t hits = 0;  // entries into the probe, as uprobe_profile counts
+  uint64_t recorded = 0;
   uint64_t filtered = 0;
   uint64_t missed = 0;  // return probes: over maxactive, or the frame was unwound
-  uint64_t lost = 0;    // recorded but dropped before some subscriber read it
+  // Of those recorded: too big for the kernel dialect's buffer, or dropped before some subscriber
+  // read it.
+  uint64_t lost = 0;
 };
 
 struct DetachReport {

@@ -11,7 +11,8 @@ void Recorder::Record(Probe& probe, const HitPlace& place, ProcessState& state, 
   auto outcome =
       lang::Fetch(*probe.definition.program, probe.options.limits, context, record.payload);
   if (outcome == lang::FetchOutcome::kDropped) {
-    ++probe.counters.filtered;
+    ++probe.counters.recorded;
+    ++probe.counters.lost;
     return;
   }
   record.probe = probe.id;

@@ -59,11 +59,22 @@ TEST_F(RequestTest, RefusalsHaveNames) {
 }
 
 TEST_F(RequestTest, ValidationChangesNothing) {
+  size_t changed = ChangedTextBytes(puppet_.pid());
   auto outcome = engine_->CreateProbes(target_, {At("work")}, {.validate_only = true});
   ASSERT_TRUE(outcome.ok());
   EXPECT_TRUE(outcome->errors.empty());
   EXPECT_TRUE(engine_->ListProbes(target_).empty());
-  EXPECT_NE(Define(target_, At("work")), 0u);
+  EXPECT_TRUE(engine_->ListSites(target_).empty());
+  ASSERT_EQ(outcome->probes.size(), 1u);
+  ProbeInfo foretold = outcome->probes.front();
+  EXPECT_EQ(ChangedTextBytes(puppet_.pid()), changed);
+  auto created = Create(target_, {At("work")});
+  ASSERT_EQ(created.size(), 1u);
+  EXPECT_EQ(created.front().state, ProbeState::kArmed);
+  EXPECT_EQ(foretold.state, created.front().state);
+  EXPECT_EQ(foretold.mechanism, created.front().mechanism);
+  EXPECT_EQ(foretold.reason, created.front().reason);
+  EXPECT_EQ(foretold.symbol, created.front().symbol);
 }
 
 TEST_F(RequestTest, AThousandProbesTakeOneShortStop) {
@@ -132,6 +143,45 @@ TEST_F(EngineTest, NothingIsInjectedUnderSeccomp) {
   EXPECT_EQ(puppet.Ask("recurse 3"), "3");
   Detach(target);
   EXPECT_EQ(ChangedTextBytes(puppet.pid()), 0u);
+}
+
+// Two strings of 2100 bytes; the kernel takes 4072 bytes a record.
+TEST_F(EngineTest, ARecordTooLargeForTheKernelIsRecordedAndLost) {
+  Puppet puppet("control");
+  TargetId target = Attach(puppet);
+  auto file = elf::File::Open(puppet.path());
+  uint64_t offset = (*file)->ToOffset((*file)->FindFunction("take_text")->address)->value;
+  auto probes =
+      Create(target,
+             {fmt::format("p:t/x {}:{:#x} +0(%di):string +0(%di):string", puppet.path(), offset),
+              fmt::format("p:t/y {}:{:#x} +0(%di):string", puppet.path(), offset)},
+             {.dialect = lang::Dialect::kKernel});
+  ASSERT_EQ(probes.size(), 2u);
+  EXPECT_EQ(puppet.Ask("text 2100"), "2100");
+  auto counters = Counters(probes[0].id);
+  EXPECT_EQ(counters.hits, 1u);
+  EXPECT_EQ(counters.recorded, 1u);
+  EXPECT_EQ(counters.lost, 1u);
+  EXPECT_EQ(counters.filtered, 0u);
+  EXPECT_EQ(Counters(probes[1].id).lost, 0u);
+  EXPECT_EQ(DrainHits().size(), 1u);
+}
+
+TEST_F(RequestTest, BothDialectsShareTheNames) {
+  Create(target_, {At("work")});
+  auto file = elf::File::Open(puppet_.path());
+  auto offset = (*file)->ToOffset((*file)->FindFunction("work")->address)->value;
+  auto kernel = engine_->CreateProbes(target_, {At(fmt::format("{:#x}", offset))},
+                                      {.dialect = lang::Dialect::kKernel});
+  ASSERT_TRUE(kernel.ok());
+  ASSERT_EQ(kernel->errors.size(), 1u);
+  EXPECT_EQ(kernel->errors.front().error.reason, "SAME_PROBE");
+  EXPECT_EQ(kernel->errors.front().verdict.error_number, EEXIST);
+}
+
+TEST_F(RequestTest, AColonWithoutASlashNamesAModuleOfTheKernelInItsDialect) {
+  EXPECT_EQ(Refused("p:t/x xfs:xfs_read", {.dialect = lang::Dialect::kKernel}).reason,
+            "KERNEL_PROBES_UNAVAILABLE");
 }
 
 TEST_F(RequestTest, TheTracerAnswers) {
