@@ -109,6 +109,8 @@ Result<Explanation> Engine::Explain(std::optional<TargetId> target, const std::s
     if (function) explanation.function_size = function->size;
   }
   ExplainInstruction(*file, explanation);
+  std::string remark = names.TakeRemark();
+  if (!remark.empty()) explanation.reason += "; " + remark;
   return explanation;
 }
 

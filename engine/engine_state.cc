@@ -121,6 +121,7 @@ ProbeInfo Engine::State::Describe(const probe::Probe& probe, const SiteIndex& si
   } else if (info.reason.empty()) {
     info.reason = "the file is not mapped";
   }
+  if (!probe.remark.empty()) info.reason += "; " + probe.remark;
   return info;
 }
 

@@ -48,6 +48,7 @@ void ProbeRequest::Refuse(std::vector<probe::ProbeError> failures) {
 void ProbeRequest::Apply(size_t number, const std::string& line) {
   auto applied = set_.Apply(line, names_, options_.dialect);
   auto symbol_error = names_.TakeSymbolError();
+  std::string remark = names_.TakeRemark();
   if (!applied.verdict.ok) {
     Error error = symbol_error ? std::move(*symbol_error) : ErrorOf(applied.verdict);
     return Refuse(number, std::move(error), std::move(applied.verdict));
@@ -60,6 +61,7 @@ void ProbeRequest::Apply(size_t number, const std::string& line) {
   probe->definition = definition;
   probe->schema = std::make_shared<lang::EventSchema>(definition.schema);
   probe->enabled = options_.enable;
+  probe->remark = std::move(remark);
   probe->options = {.limits = {.max_string = options_.string_limit,
                                .kernel_string_rules = options_.dialect == lang::Dialect::kKernel},
                     .max_active = MaxActive(definition, options_),

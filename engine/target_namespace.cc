@@ -7,6 +7,8 @@
 #include <charconv>
 #include <utility>
 
+#include "engine/probe/ifunc.h"
+
 namespace probed::engine {
 namespace {
 
@@ -63,12 +65,29 @@ std::string TargetNamespace::WhoDefines(const std::string& symbol, const std::st
   return "";
 }
 
+Result<elf::Symbol> TargetNamespace::FollowIfunc(const std::string& path, const elf::File& file,
+                                                 elf::Symbol symbol) {
+  PROBED_TRY(auto reference, space_.Resolve(path));
+  const elf::Module* module =
+      reference.mapped ? space_.map().FindFile(reference.device, reference.inode) : nullptr;
+  probe::IfuncResolver resolver(pid_, space_, files_);
+  auto chosen = module != nullptr ? resolver.Chosen(*module, symbol) : std::nullopt;
+  if (!chosen) return IfuncError(path, file, symbol);
+  auto aliases = file.AliasesAt(*chosen);
+  remark_ = fmt::format(
+      "{} is an IFUNC, for which the process has chosen {}", symbol.name,
+      aliases.empty() ? fmt::format("the code at {:#x}", chosen->value) : aliases.front().name);
+  symbol.address = *chosen;
+  symbol.ifunc = false;
+  return symbol;
+}
+
 Result<elf::Symbol> TargetNamespace::FindFunction(const std::string& path,
                                                   const std::string& symbol) {
   PROBED_TRY(auto file, Open(path));
   auto found = file->FindFunction(symbol);
   if (found.ok()) {
-    if (found->ifunc) return IfuncError(path, *file, *found);
+    if (found->ifunc) return FollowIfunc(path, *file, std::move(*found));
     return found;
   }
   Error error = std::move(found).error();

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "engine/lang/definition_set.h"
 #include "engine/probe/address_space.h"
@@ -22,16 +23,22 @@ class TargetNamespace final : public lang::FileNamespace {
 
   Result<std::shared_ptr<const elf::File>> Open(const std::string& path);
   Result<elf::Symbol> FindFunction(const std::string& path, const std::string& symbol);
+  // What is to be said about how the last symbol was found; empty: nothing. Forgets it.
+  std::string TakeRemark() { return std::exchange(remark_, {}); }
   // The error of the last symbol lookup, with its hint and metadata, and forgets it.
   std::optional<Error> TakeSymbolError();
 
  private:
+  // The implementation instead of the resolver; SYMBOL_IS_IFUNC when the process has not chosen.
+  Result<elf::Symbol> FollowIfunc(const std::string& path, const elf::File& file,
+                                  elf::Symbol symbol);
   std::string WhoDefines(const std::string& symbol, const std::string& except);
 
   int pid_;
   const probe::AddressSpace& space_;
   probe::FileCache& files_;
   std::optional<Error> symbol_error_;
+  std::string remark_;
 };
 
 }  // namespace probed::engine

@@ -34,6 +34,7 @@ struct Probe {
   uint32_t sites = 0;        // armed sites that carry it, over all processes
   bool was_armed = false;    // tells gone from pending
   uint32_t outstanding = 0;  // returns waited for
+  std::string remark;        // how its symbol was found, if that is worth a word
   std::string obstacle;      // why it could not be armed where its file is mapped
   ProbeCounters counters;
 

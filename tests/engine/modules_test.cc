@@ -24,6 +24,42 @@ TEST_F(EngineTest, APendingProbeIsArmedBeforeTheLibraryRuns) {
   EXPECT_EQ(Counters(probe).hits, 14u);
 }
 
+// The program says itself where a call of the name goes, and how often it made one.
+TEST_F(EngineTest, AnIfuncMeansTheImplementationThatTheProcessChose) {
+  Puppet puppet("ifunc");
+  TargetId target = Attach(puppet);
+  unsigned long chosen = std::stoul(puppet.Ask("where"), nullptr, 16);
+  ProbeId probe = Define(target, "p:t/x libc.so.6:strlen text=+0(%di):string");
+  auto sites = engine_->ListSites(target);
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_EQ(sites.front().address, chosen);
+  EXPECT_NE(engine_->GetProbe(probe)->reason.find("IFUNC"), std::string::npos);
+  EXPECT_EQ(puppet.Ask("call"), "100");
+  auto hits = DrainHits();
+  EXPECT_GE(hits.size(), 100u);  // the C library uses it too
+  auto place = engine_->Explain(target, "libc.so.6:strlen");
+  ASSERT_TRUE(place.ok());
+  EXPECT_EQ(place->offset, sites.front().offset);
+}
+
+// Before its first instruction a process has not chosen yet.
+TEST_F(EngineTest, AnIfuncOfTheProgramsOwn) {
+  Puppet puppet("ifunc");
+  TargetId target = Attach(puppet);
+  LaunchOptions options;
+  options.argv = {Puppet::Path("ifunc")};
+  auto launched = engine_->Launch(options);
+  ASSERT_TRUE(launched.ok());
+  auto early =
+      engine_->CreateProbes(launched->id, {fmt::format("p:t/x {}:own", options.argv[0])}, {});
+  ASSERT_TRUE(early.ok());
+  ASSERT_EQ(early->errors.size(), 1u);
+  EXPECT_EQ(early->errors.front().error.reason, "SYMBOL_IS_IFUNC");
+  ProbeId own = Define(target, fmt::format("p:t/own {}:own", puppet.path()));
+  EXPECT_EQ(puppet.Ask("own"), "7");
+  EXPECT_EQ(Counters(own).hits, 1u);
+}
+
 TEST_F(EngineTest, AModuleCanBeNamedByItsBaseName) {
   Puppet puppet("counter");
   TargetId target = Attach(puppet);
