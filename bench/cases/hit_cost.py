@@ -1,17 +1,16 @@
 """What one hit costs: ours against a bare ptrace loop, the kernel, gdb and ltrace, one program."""
 
+import math
 import os
 import re
-import statistics
 import subprocess
 import time
 
 from . import others
 from .daemon import Daemon
-from .programs import Program, load_bias, read_line, symbol
+from .programs import ROUNDS, Program, load_bias, per_call, read_line, symbol
 
-CALLS = 8000
-ROUNDS = 5
+CALLS = 400  # a round
 ARGUMENTS = "number=%di:u64 text=+0(%si):string"
 WAYS = ("sleep", "spin", "follow")
 
@@ -48,19 +47,13 @@ class Attached:
         self.process.communicate(timeout=30)
 
 
-def per_call(program, rounds=ROUNDS):
-    """Median of the rounds, in nanoseconds; the first one is for settling down."""
-    program.run_once()
-    return statistics.median(program.run_once()[1] for _ in range(rounds))
-
-
 def bare(build, hot, way):
     address, _ = symbol(hot, "hot")
     with Program(hot, CALLS) as program:
         runtime = load_bias(program.pid, hot) + address
         loop = subprocess.Popen(
             [f"{build}/bench/bench_bare_int3", str(program.pid), hex(runtime),
-             str((ROUNDS + 1) * CALLS), way], stdout=subprocess.PIPE, bufsize=0)
+             str((ROUNDS + ROUNDS // 4) * CALLS), way], stdout=subprocess.PIPE, bufsize=0)
         read_line(loop)
         cost = per_call(program)
         loop.wait(30)
@@ -70,7 +63,7 @@ def bare(build, hot, way):
 def ours(build, hot, name, label, arguments=ARGUMENTS, threads=1, core=None):
     """(nanoseconds a hit, mechanism, placement)"""
     _, offset = symbol(hot, label)
-    with Daemon(build) as daemon, Program(hot, CALLS, name, threads) as program:
+    with Daemon(build) as daemon, Program(hot, CALLS * threads, name, threads) as program:
         if core is not None:
             os.sched_setaffinity(program.pid, {core})
         with Attached(daemon, program, f"p:bench/hit {hot}:{hex(offset)} {arguments}") as attached:
@@ -97,15 +90,32 @@ def row(case, result, floor, goal):
 
 def one_core(build, hot):
     """The same placement on both sides: the program is held on one core, which the tracer shares."""
-    floor, boosted, stepped = in_turn(
+    floor, step, boosted, stepped = in_turn(
         lambda: bare(build, hot, "same"),
+        lambda: bare(build, hot, "step"),
         lambda: ours(build, hot, "hot", "hot", core=0),
         lambda: ours(build, hot, "stepped", "stepped_popf", core=0))
     return [
         {"case": "bare int3 round trip, one core", "measured": microseconds(floor)},
         row("hit, two fetchargs, one core", boosted, floor, "<= 1.3 x bare"),
+        {"case": "bare int3 and a bare single step, one core", "measured": microseconds(step),
+         "ratio": step / floor, "note": "a trap flag costs a virtual machine an exit"},
         row("stepped hit, two fetchargs, one core", stepped, floor, "<= 2.5 x bare"),
     ], boosted[0]
+
+
+def busy_machine(build, hot):
+    """As many busy processes as CPUs: a tracer that had to wait for its turn would show here."""
+    hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count())]
+    try:
+        *bares, boosted = in_turn(*(lambda way=way: bare(build, hot, way) for way in WAYS),
+                                  lambda: ours(build, hot, "hot", "hot"))
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    return [{"case": "bare, all CPUs busy, best way", "measured": microseconds(min(bares))},
+            row("hit, all CPUs busy", boosted, min(bares), "<= 1.3 x best bare")]
 
 
 def free(build, hot):
@@ -121,20 +131,21 @@ def free(build, hot):
 
 
 def many_threads(build, hot, one):
-    return [row(f"hit, {threads} threads", ours(build, hot, "hot", "hot", threads=threads), one, "")
+    return [row(f"hit, {threads} threads on one site", ours(build, hot, "hot", "hot", threads=threads), one, "")
             for threads in (2, 32)]
 
 
-def against_others(hot, boosted):
-    rows = []
-    for name, cost, goal in (("kernel uprobe, two fetchargs", others.kernel(hot, ARGUMENTS), ""),
-                             ("gdb dprintf", others.gdb(hot), ">= 20 x ours"),
-                             ("ltrace", others.ltrace(hot), ">= 5 x ours")):
-        if cost is None:
-            rows.append({"case": name, "measured": "not available"})
-        else:
-            rows.append({"case": name, "measured": microseconds(cost), "ratio": cost / boosted,
-                         "goal": goal})
+def against_others(build, hot):
+    """Ours again in turn with theirs, so that both meet the same machine."""
+    tracers = [("kernel uprobe, two fetchargs", lambda: others.kernel(hot, ARGUMENTS), ""),
+               ("gdb dprintf", lambda: others.gdb(hot), ">= 20 x ours"),
+               ("ltrace", lambda: others.ltrace(hot), ">= 5 x ours")]
+    boosted, *costs = in_turn(lambda: ours(build, hot, "hot", "hot")[0],
+                              *(tracer for _, tracer, _ in tracers))
+    rows = [{"case": "hit, in turn with the next", "measured": microseconds(boosted)}]
+    for (name, _, goal), cost in zip(tracers, costs):
+        known = {"measured": microseconds(cost), "ratio": cost / boosted, "goal": goal}
+        rows.append({"case": name} | (known if cost != math.inf else {"measured": "not available"}))
     return rows
 
 
@@ -145,4 +156,4 @@ def measure(build):
     rows = [{"case": "call without a probe", "measured": f"{plain:.1f} ns"}]
     held, boosted = one_core(build, hot)
     rows += held + free(build, hot) + many_threads(build, hot, boosted)
-    return rows + against_others(hot, boosted)
+    return rows + busy_machine(build, hot) + against_others(build, hot)
