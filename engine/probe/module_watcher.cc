@@ -135,11 +135,23 @@ void ModuleWatcher::ArmPending(tracee::Stopped& stopped, ProcessState& state,
   }
 }
 
+void ModuleWatcher::FindReferenceCounters(tracee::Stopped& stopped, ProcessState& state,
+                                          const AddressSpace& space) {
+  for (Site* site : state.sites.Sorted()) {
+    const lang::Definition* definition = site->MissingReferenceCounter();
+    const elf::Module* module = definition != nullptr ? space.Find(*definition) : nullptr;
+    if (module == nullptr) continue;
+    auto counter = AddressSpace::Writable(*module, FileOffset{definition->ref_ctr_offset});
+    if (counter) site->SetReferenceCounter(stopped, *counter);
+  }
+}
+
 void ModuleWatcher::Refresh(tracee::Stopped& stopped, ProcessState& state) {
   auto space = AddressSpace::Read(state.id.pid);
   if (!space.ok()) return;  // it is exiting
   ForgetUnmapped(state, *space);
   ArmPending(stopped, state, *space);
+  FindReferenceCounters(stopped, state, *space);
   HookUnwinders(stopped, state, *space);
 }
 

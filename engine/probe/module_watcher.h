@@ -31,6 +31,9 @@ class ModuleWatcher {
  private:
   void ForgetUnmapped(ProcessState& state, const AddressSpace& space);
   void ArmPending(tracee::Stopped& stopped, ProcessState& state, const AddressSpace& space);
+  // A library's data is mapped after its code.
+  static void FindReferenceCounters(tracee::Stopped& stopped, ProcessState& state,
+                                    const AddressSpace& space);
   void HookLinker(tracee::Stopped& stopped, ProcessState& state, const AddressSpace& space);
   void HookUnwinders(tracee::Stopped& stopped, ProcessState& state, const AddressSpace& space);
   void HookFunction(tracee::Stopped& stopped, ProcessState& state, const AddressSpace& space,

@@ -95,6 +95,20 @@ void Site::ChangeReferenceCounter(tracee::Stopped& stopped, int change) const {
   (void)stopped.WriteMemory(reference_counter_, bytes);
 }
 
+void Site::SetReferenceCounter(tracee::Stopped& stopped, RemoteAddr counter) {
+  if (reference_counter_.value != 0) return;
+  reference_counter_ = counter;
+  if (armed_) ChangeReferenceCounter(stopped, +1);
+}
+
+const lang::Definition* Site::MissingReferenceCounter() const {
+  if (reference_counter_.value != 0) return nullptr;
+  for (const auto& probe : probes_) {
+    if (probe->definition.ref_ctr_offset != 0) return &probe->definition;
+  }
+  return nullptr;
+}
+
 Status Site::Arm(tracee::Stopped& stopped) {
   if (armed_) return {};
   PROBED_TRY(uint8_t present, ReadByte(stopped, address_));

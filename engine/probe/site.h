@@ -81,7 +81,9 @@ class Site {
   }
 
   // A USDT semaphore: 16 bits in the program's data, raised while the site is armed.
-  void set_reference_counter(RemoteAddr counter) { reference_counter_ = counter; }
+  void SetReferenceCounter(tracee::Stopped& stopped, RemoteAddr counter);
+  // Where the file has it, if a probe names one whose data is not mapped yet.
+  const lang::Definition* MissingReferenceCounter() const;
 
   void CountHit() { ++hits_; }
   uint64_t hits() const { return hits_; }

@@ -69,7 +69,7 @@ Status Transaction::PrepareTrampoline(RemoteAddr near) {
 Status Transaction::Attach(const PlannedSite& plan) {
   Site* site = state_.sites.Find(plan.address);
   added_.push_back({.site = site, .probe = plan.probe, .hook = plan.hook});
-  if (plan.reference_counter) site->set_reference_counter(*plan.reference_counter);
+  if (plan.reference_counter) site->SetReferenceCounter(stopped_, *plan.reference_counter);
   if (plan.probe) site->AddProbe(plan.probe);
   if (plan.hook) site->AddHook(*plan.hook);
   return SyncSite(stopped_, *site);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "elf/file.h"
 #include "tests/engine/harness.h"
 
 namespace probed::engine {
@@ -22,6 +23,32 @@ TEST_F(EngineTest, APendingProbeIsArmedBeforeTheLibraryRuns) {
   puppet.Ask("open");
   EXPECT_EQ(puppet.Ask("call 2"), "3");
   EXPECT_EQ(Counters(probe).hits, 14u);
+}
+
+// The dynamic linker maps the library's data after its code, and then runs its constructor.
+TEST_F(EngineTest, AReferenceCounterIsRaisedBeforeTheConstructorRuns) {
+  std::string library = Puppet::Path("libplugin.so");
+  auto file = elf::File::Open(library);
+  ASSERT_TRUE(file.ok());
+  auto place = [&](const Result<elf::Symbol>& symbol) {
+    return (*file)->ToOffset(symbol->address)->value;
+  };
+  LaunchOptions options;
+  options.argv = {Puppet::Path("linked")};
+  auto target = engine_->Launch(options);
+  ASSERT_TRUE(target.ok()) << target.error().ToString();
+  Define(target->id, fmt::format("p:t/x {}:{:#x}({:#x}) number=%di:u64", library,
+                                 place((*file)->FindFunction("plugin_work")),
+                                 place((*file)->FindObject("plugin_semaphore"))));
+  ASSERT_TRUE(engine_->Resume(target->id).ok());
+  std::vector<uint64_t> numbers;
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (numbers.size() < 2 && std::chrono::steady_clock::now() < deadline) {
+    for (const auto& item : events_->Next(100, std::chrono::milliseconds(100))) {
+      if (const auto* hit = std::get_if<event::HitRecord>(&item)) numbers.push_back(First(*hit));
+    }
+  }
+  EXPECT_EQ(numbers, (std::vector<uint64_t>{2, 100}));
 }
 
 // The program says itself where a call of the name goes, and how often it made one.
