@@ -14,8 +14,8 @@ Result<Connection> Connect(const Invocation& invocation, Endpoint endpoint) {
   return connection;
 }
 
-Result<Connection> Connect(const Invocation& invocation) {
-  PROBED_TRY(Endpoint endpoint, FindEndpoint(invocation.endpoint, Fallback::kNone));
+Result<Connection> Connect(const Invocation& invocation, Fallback fallback) {
+  PROBED_TRY(Endpoint endpoint, FindEndpoint(invocation.endpoint, fallback));
   return Connect(invocation, std::move(endpoint));
 }
 
@@ -25,9 +25,9 @@ void ReportDaemonLog(const Connection& connection, Talk& talk) {
   if (!log.empty()) talk.Warn("the private daemon said:\n" + log);
 }
 
-int WithDaemon(const Invocation& invocation, Talk& talk,
-               const std::function<ExitCode(Api&)>& body) {
-  auto connection = Connect(invocation);
+int WithDaemon(const Invocation& invocation, Talk& talk, const std::function<ExitCode(Api&)>& body,
+               Fallback fallback) {
+  auto connection = Connect(invocation, fallback);
   if (!connection.ok()) return static_cast<int>(talk.Fail(connection.error()));
   return static_cast<int>(body(*connection->api));
 }

@@ -15,13 +15,14 @@ struct Connection {
   std::unique_ptr<Api> api;
 };
 
-Result<Connection> Connect(const Invocation& invocation);
+Result<Connection> Connect(const Invocation& invocation, Fallback fallback = Fallback::kNone);
 Result<Connection> Connect(const Invocation& invocation, Endpoint endpoint);
 
 // What a private daemon that failed said last; nothing when there is none.
 void ReportDaemonLog(const Connection& connection, Talk& talk);
 
-// Runs `body` with a connection to a running daemon; a failed connection is reported.
-int WithDaemon(const Invocation& invocation, Talk& talk, const std::function<ExitCode(Api&)>& body);
+// Runs `body` with a connection to a daemon; a failed connection is reported.
+int WithDaemon(const Invocation& invocation, Talk& talk, const std::function<ExitCode(Api&)>& body,
+               Fallback fallback = Fallback::kNone);
 
 }  // namespace probed::client

@@ -107,13 +107,15 @@ ExitCode Symbols(const SymbolOptions& options, Api& api, Talk& talk) {
 
 void AddSymbols(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<SymbolOptions>();
-  CLI::App* verb = AddVerb(
-      app, invocation, "symbols",
-      "List functions of a file or of an attached target.\n"
-      "Example: probectl symbols --path /usr/bin/bash 'read*'",
-      [options, &invocation](Talk& talk) {
-        return WithDaemon(invocation, talk, [&](Api& api) { return Symbols(*options, api, talk); });
-      });
+  CLI::App* verb =
+      AddVerb(app, invocation, "symbols",
+              "List functions of a file or of an attached target.\n"
+              "Example: probectl symbols --path /usr/bin/bash 'read*'",
+              [options, &invocation](Talk& talk) {
+                return WithDaemon(
+                    invocation, talk, [&](Api& api) { return Symbols(*options, api, talk); },
+                    Fallback::kPrivateDaemon);
+              });
   verb->add_option("PATTERN", options->pattern, "Shell pattern of names; without: all");
   AddTargetOption(*verb, options->target);
   verb->add_option("--path", options->path, "One file; without: all modules of the target")

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -16,6 +17,14 @@
 
 namespace probed::probe {
 namespace {
+
+// Where a bare name is looked for when nothing of that name is mapped yet (probectl run): the
+// dynamic linker's directories on Debian, then those of programs.
+constexpr std::array<std::string_view, 7> kDirectories = {
+    "/usr/local/lib", "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib64",     "/usr/lib",
+    "/usr/local/bin", "/usr/bin",
+    "/usr/sbin"};
 
 std::string_view BaseName(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
@@ -86,6 +95,10 @@ FileReference AddressSpace::Refer(const elf::Module& module) const {
 Result<FileReference> AddressSpace::Resolve(const std::string& path) const {
   if (path.find('/') == std::string::npos) {
     if (const auto* module = FindBaseName(path)) return Refer(*module);
+    for (std::string_view directory : kDirectories) {
+      std::string candidate = fmt::format("{}/{}", directory, path);
+      if (StatInRoot(pid_, candidate).ok()) return Resolve(candidate);
+    }
   }
   auto status = StatInRoot(pid_, path);
   if (status.ok()) {

@@ -30,7 +30,8 @@ class AddressSpace {
   static Result<AddressSpace> Read(pid_t pid);
 
   const elf::ModuleMap& map() const { return map_; }
-  // A bare name (no slash) means the mapped module with that base name. Errors: errno of the lookup
+  // A bare name (no slash) means the mapped module with that base name, else a file of that name in
+  // the usual library and program directories. Errors: errno of the lookup
   // (metadata "errno"), NOT_A_REGULAR_FILE.
   Result<FileReference> Resolve(const std::string& path) const;
   FileReference Refer(const elf::Module& module) const;

@@ -67,6 +67,23 @@ class Run(unittest.TestCase):
         return [Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[0] for child in children]
 
 
+class Files(unittest.TestCase):
+    """Questions about a file need no daemon that somebody started."""
+
+    def test_explain(self):
+        result = probectl.probectl("explain", "--json", "/usr/bin/bash:readline")
+        self.assertEqual(result.code, 0, result.err)
+        place = json.loads(result.out)
+        self.assertEqual((place["symbol"], place["mechanism"]), ("readline", "boosted"))
+        truth = elf.load("/usr/bin/bash").symbols["readline"]
+        self.assertEqual((place["offset"], place["function_size"]), (truth.offset, truth.size))
+
+    def test_symbols(self):
+        result = probectl.probectl("symbols", "--path", "/usr/bin/bash", "readline")
+        self.assertEqual(result.code, 0, result.err)
+        self.assertRegex(result.out, r"/usr/bin/bash:0x[0-9a-f]+ .*readline")
+
+
 class Attach(unittest.TestCase):
     def setUp(self):
         self.path = target("counter")
