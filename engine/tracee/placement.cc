@@ -25,10 +25,6 @@ std::string Tenths(uint64_t nanoseconds) {
 
 }  // namespace
 
-void Placement::Start() {
-  affinity_.emplace();
-}
-
 void Placement::OnStop(pid_t tid) {
   WaitWay way = trial_.way();
   bool was_settled = trial_.settled();
@@ -49,6 +45,8 @@ void Placement::OnStop(pid_t tid) {
 void Placement::Follow(pid_t tid) {
   int cpu = CpuOf(tid);
   if (cpu < 0 || cpu == cpu_) return;
+  // Read anew: somebody may have changed where the tracer may run.
+  if (cpu_ < 0) affinity_.emplace();
   cpu_ = cpu;
   affinity_->StayOn(cpu_);
 }

@@ -19,8 +19,6 @@ namespace probed::tracee {
 
 class Placement {
  public:
-  // On the tracer thread.
-  void Start();
   void OnStop(pid_t tid);
   // How long to poll before sleeping.
   std::chrono::nanoseconds spin() const;
@@ -33,8 +31,8 @@ class Placement {
   std::string Explain() const;
 
   WaitTrial trial_;
-  std::optional<sys::ThreadAffinity> affinity_;
-  int cpu_ = -1;  // that the tracer is held on
+  std::optional<sys::ThreadAffinity> affinity_;  // from before the tracer was held
+  int cpu_ = -1;                                 // that the tracer is held on
   uint64_t stops_ = 0;
   mutable std::mutex mutex_;
   std::string description_ = "sleep (measuring)";  // guarded by mutex_

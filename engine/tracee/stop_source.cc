@@ -11,7 +11,6 @@ using Outcome = sys::Waited::Outcome;
 
 Status StopSource::Start() {
   waiter_tid_ = sys::CurrentTid();
-  placement_.Start();
   PROBED_RETURN_IF_ERROR(sys::PrepareTracerThreadSignals());
   return timer_.Create(waiter_tid_);
 }
