@@ -112,7 +112,7 @@ Resumption Controller::OnTrap(tracee::Stopped& stopped, const siginfo_t& info) {
 
 Resumption Controller::OnSignal(tracee::Stopped& stopped, const siginfo_t& info) {
   ProcessState* state = ProcessState::Of(stopped.process());
-  if (state != nullptr) hits_.LeaveForSignal(stopped, *state, info);
+  if (state != nullptr) return hits_.OnSignal(stopped, *state, info);
   return {.how = HowToGoOn(state), .signal = info.si_signo};
 }
 

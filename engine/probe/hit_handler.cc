@@ -28,6 +28,10 @@ std::optional<uint64_t> ShownAddress(const Site& site, RemoteAddr ip) {
   return arch::OriginalIp(site.copy(), site.copy_address().value, ip.value);
 }
 
+bool NotExecuted(const Site& site, RemoteAddr ip) {
+  return ShownAddress(site, ip) == site.address().value;
+}
+
 }  // namespace
 
 Resumption HitHandler::OnTrap(tracee::Stopped& stopped, ProcessState& state,
@@ -105,14 +109,55 @@ Resumption HitHandler::OnHit(tracee::Stopped& stopped, ProcessState& state, Site
 Resumption HitHandler::OnStepped(tracee::Stopped& stopped, ProcessState& state) {
   ThreadState& thread = ThreadState::Of(stopped.thread());
   Site* site = state.sites.Find(*std::exchange(thread.stepping, std::nullopt));
-  if (site == nullptr || !site->has_copy()) return GoOn(state);
+  if (site == nullptr || !site->has_copy()) return DeliverHeld(stopped, state);
+  if (site->copy().boosted) {  // stepped only because a signal waits for it
+    RemoteAddr ip{stopped.regs().rip};
+    // One round of a rep leaves the ip where it was: the signal waits no longer.
+    if (NotExecuted(*site, ip) && ip != site->copy_address()) {
+      thread.stepping = site->address();
+      return {.how = How::kStep};
+    }
+    LeaveOurCode(stopped, state, /*fault=*/false);
+    return DeliverHeld(stopped, state);
+  }
   StoppedMemoryBus memory(stopped);
   auto result = arch::FixUpAfterStep(site->copy(), site->instruction(), site->address().value,
                                      site->copy_address().value, stopped.mutable_regs(), memory);
-  if (result != arch::StepResult::kNotFinished) return GoOn(state);
+  if (result != arch::StepResult::kNotFinished) return DeliverHeld(stopped, state);
   stopped.mutable_regs().rip = site->copy_address().value;
   thread.stepping = site->address();
   return {.how = How::kStep};
+}
+
+Resumption HitHandler::DeliverHeld(tracee::Stopped& stopped, ProcessState& state) {
+  auto held = std::exchange(ThreadState::Of(stopped.thread()).held_signal, std::nullopt);
+  if (!held) return GoOn(state);
+  stopped.SetSignalInfo(*held);
+  return {.how = GoOn(state).how, .signal = held->si_signo};
+}
+
+// A signal that comes between a hit and its instruction waits for the instruction, as under the
+// kernel's uprobes (kernel/events/uprobes.c, uprobe_deny_signal). Otherwise the hit would have to
+// be told from its repetition after the handler, which nothing proves where stacks move (Go). Not
+// for system calls, which may block; a second signal meanwhile takes the thread out after all.
+bool HitHandler::FinishFirst(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info) {
+  ThreadState& thread = ThreadState::Of(stopped.thread());
+  RemoteAddr ip{stopped.regs().rip};
+  const Site* site = state.sites.FindByCopy(ip);
+  if (IsFault(info) || thread.held_signal || site == nullptr) return false;
+  if (site->instruction().is_syscall || !NotExecuted(*site, ip)) return false;
+  thread.held_signal = info;
+  thread.stepping = site->address();
+  return true;
+}
+
+Resumption HitHandler::OnSignal(tracee::Stopped& stopped, ProcessState& state,
+                                const siginfo_t& info) {
+  if (FinishFirst(stopped, state, info)) return {.how = How::kStep};
+  LeaveForSignal(stopped, state, info);
+  auto held = std::exchange(ThreadState::Of(stopped.thread()).held_signal, std::nullopt);
+  if (held) stopped.DeferSignal(*held);
+  return {.how = GoOn(state).how, .signal = info.si_signo};
 }
 
 // The program steps itself with the trap flag. A boosted copy may take several instructions for its
@@ -168,7 +213,7 @@ void HitHandler::LeaveOurCode(tracee::Stopped& stopped, ProcessState& state, boo
   }
   Site* site = state.sites.FindByCopy(ip);
   if (site == nullptr) return;
-  if (stepped) {
+  if (stepped && !site->copy().boosted) {
     StoppedMemoryBus memory(stopped);
     (void)arch::FixUpAfterStep(site->copy(), site->instruction(), site->address().value,
                                site->copy_address().value, stopped.mutable_regs(), memory);

@@ -27,8 +27,8 @@ class HitHandler {
   // Whatever takes a thread out of our code: a signal, a clone, a detach. Its registers become
   // those that it would have without probes. `fault`: the instruction itself raised the signal.
   void LeaveOurCode(tracee::Stopped& stopped, ProcessState& state, bool fault);
-  // The same for a signal that is about to be delivered, whose siginfo may name the instruction.
-  void LeaveForSignal(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
+  // Any other signal that is about to be delivered: the program sees the addresses of its own code.
+  tracee::Resumption OnSignal(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
 
   ReturnHandler& returns() { return returns_; }
 
@@ -36,6 +36,9 @@ class HitHandler {
   tracee::Resumption Handle(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
   tracee::Resumption OnHit(tracee::Stopped& stopped, ProcessState& state, Site& site);
   tracee::Resumption OnStepped(tracee::Stopped& stopped, ProcessState& state);
+  tracee::Resumption DeliverHeld(tracee::Stopped& stopped, ProcessState& state);
+  bool FinishFirst(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
+  void LeaveForSignal(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
   tracee::Resumption OnProgramsStep(tracee::Stopped& stopped, ProcessState& state,
                                     const siginfo_t& info);
   tracee::Resumption OnForeignTrap(tracee::Stopped& stopped, ProcessState& state);

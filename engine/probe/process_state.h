@@ -1,6 +1,7 @@
 #pragma once
 // What the probe layer keeps about a traced process and each of its threads. Tracer thread only.
 
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -48,7 +49,8 @@ class ThreadState final : public tracee::Extension {
   ReturnStack returns;
   std::optional<RemoteAddr> stepping;  // the site whose copy is being single-stepped
   std::optional<Interrupted> interrupted;
-  std::optional<uint64_t> signal_mask;  // the program's, as last seen: trap_signal.h
+  std::optional<siginfo_t> held_signal;  // waits for the step under way to end
+  std::optional<uint64_t> signal_mask;   // the program's, as last seen: trap_signal.h
 };
 
 class ProcessState final : public tracee::Extension {

@@ -51,6 +51,10 @@ void Stopped::SetSignalInfo(const siginfo_t& info) {
   sys::SetSigInfo(tid(), info).Ignore();
 }
 
+void Stopped::DeferSignal(const siginfo_t& info) {
+  thread_.DeferSignal(info);
+}
+
 std::optional<uint64_t> Stopped::ReadSignalMask() {
   uint64_t mask = 0;
   return sys::GetSigMask(tid(), mask).ok() ? std::optional(mask) : std::nullopt;

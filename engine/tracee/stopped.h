@@ -46,6 +46,8 @@ class Stopped {
   uint32_t cpu();
   // In a signal-delivery-stop: what the program's handler is told.
   void SetSignalInfo(const siginfo_t& info);
+  // Sends a signal that was not delivered again, as it was, once the thread runs.
+  void DeferSignal(const siginfo_t& info);
 
   // The program's own mask, bit N-1 for signal N; nothing when the thread is dead.
   std::optional<uint64_t> ReadSignalMask();
