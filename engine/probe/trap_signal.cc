@@ -49,6 +49,11 @@ std::optional<TrapAction> ExchangeAction(tracee::Stopped& stopped, const TrapAct
   return scratch.old;
 }
 
+bool HasHandler(pid_t pid) {
+  auto status = sys::ReadTaskStatus(pid);
+  return status.ok() && (status->caught & kTrap) != 0;
+}
+
 }  // namespace
 
 void LookAtTrapAction(tracee::Stopped& stopped, ProcessState& state) {
@@ -69,18 +74,19 @@ void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state) {
   auto mask = stopped.ReadSignalMask();
   if (!mask) return;
   ThreadState& thread = ThreadState::Of(stopped.thread());
+  bool has_handler = state.trap_action && state.trap_action->handler != kIgnore;
   bool was_blocked = LooksFull(*mask) || (thread.signal_mask && *thread.signal_mask != *mask &&
                                           *thread.signal_mask == (*mask | kTrap));
+  // Had it been blocked, the kernel would have taken the handler away.
+  if (was_blocked && has_handler) was_blocked = !HasHandler(stopped.tid());
   if (was_blocked) stopped.WriteSignalMask(*mask | kTrap);
   thread.signal_mask = was_blocked ? *mask | kTrap : *mask;
-  bool has_handler = state.trap_action && state.trap_action->handler != kIgnore;
   if (was_blocked && has_handler) (void)ExchangeAction(stopped, &*state.trap_action);
 }
 
 bool IgnoresTraps(ProcessState& state) {
   if (!state.trap_action || state.trap_action->handler != kIgnore) return false;
-  auto status = sys::ReadTaskStatus(state.id.pid);
-  if (status.ok() && (status->caught & kTrap) != 0) state.trap_action.reset();  // changed its mind
+  if (HasHandler(state.id.pid)) state.trap_action.reset();  // it has changed its mind
   return state.trap_action.has_value();
 }
 

@@ -32,6 +32,10 @@ TEST_F(EngineTest, ABlockedSigtrapStaysBlockedAndKeepsItsHandler) {
   EXPECT_EQ(puppet.Ask("recurse 3"), "3");
   EXPECT_EQ(DrainHits().size(), 8u);
   EXPECT_EQ(puppet.Ask("showtrap"), "2 1");
+  EXPECT_EQ(puppet.Ask("settrap 5"), "2 0");
+  EXPECT_EQ(puppet.Ask("recurse 1"), "1");
+  EXPECT_EQ(puppet.Ask("showtrap"), "2 0");
+  EXPECT_EQ(puppet.Ask("settrap 2"), "2 1");
   Detach(target);
   EXPECT_EQ(puppet.Ask("showtrap"), "2 1");
 }

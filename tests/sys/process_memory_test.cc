@@ -47,6 +47,26 @@ TEST_F(ProcessMemoryTest, WritesToReadOnlyMemory) {
   EXPECT_EQ(std::string(pages_ + 4, 5), "xabcx");
 }
 
+TEST_F(ProcessMemoryTest, WritesAsTheProgramCouldOrNotAtAll) {
+  std::array<std::byte, 4> bytes = {std::byte{'a'}, std::byte{'b'}, std::byte{'c'}, std::byte{'d'}};
+  ASSERT_TRUE(memory_.WriteAsProgram(AddressOf(pages_), bytes));
+  EXPECT_EQ(std::string(pages_, 5), "abcdx");
+  // Over the end: the first half must not stay.
+  EXPECT_FALSE(memory_.WriteAsProgram(AddressOf(pages_ + kPage - 2), bytes));
+  EXPECT_EQ(std::string(pages_ + kPage - 2, 2), "xx");
+  ASSERT_NE(::mmap(pages_ + kPage, kPage, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+            MAP_FAILED);
+  ASSERT_TRUE(memory_.WriteAsProgram(AddressOf(pages_ + kPage - 2), bytes));
+  EXPECT_EQ(std::string(pages_ + kPage - 2, 4), "abcd");
+  // The second half must not stay when the first page refuses.
+  pages_[kPage] = pages_[kPage + 1] = 'y';
+  ::mprotect(pages_, kPage, PROT_READ);
+  EXPECT_FALSE(memory_.WriteAsProgram(AddressOf(pages_ + kPage - 2), bytes));
+  EXPECT_EQ(std::string(pages_ + kPage - 2, 4), "abyy");
+  ::munmap(pages_ + kPage, kPage);
+}
+
 TEST_F(ProcessMemoryTest, WriteToNothingSaysWhere) {
   std::array<std::byte, 1> byte{};
   Status status = memory_.Write(AddressOf(pages_ + kPage), byte, 0);

@@ -202,14 +202,16 @@ __asm__(
     ".size step_over,.-step_over\n"
     ".globl plain\n.type plain,@function\nplain:\nlea 1(%rdi),%rax\nret\n.size plain,.-plain\n");
 
-// 1 ignores SIGTRAP, 2 blocks it with a handler in place, 3 has the handler only, 4 blocks all.
+// 1 ignores SIGTRAP, 2 blocks it with a handler in place, 3 has the handler only, 4 blocks all,
+// 5 unblocks it.
 static void set_trap(long how) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTRAP);
   if (how == 4) sigfillset(&set);
-  if (how != 4) signal(SIGTRAP, how == 1 ? SIG_IGN : on_trap);
+  if (how < 4) signal(SIGTRAP, how == 1 ? SIG_IGN : on_trap);
   if (how == 2 || how == 4) sigprocmask(SIG_BLOCK, &set, NULL);
+  if (how == 5) sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 // What is done on SIGTRAP: 0 the default, 1 nothing, 2 on_trap; and whether it is blocked.
