@@ -37,7 +37,7 @@ void AppendSites(const probe::ProcessState& state, std::vector<SiteInfo>& list) 
                   .module = site->place().module,
                   .offset = site->place().offset.value,
                   .symbol = site->place().symbol,
-                  .kind = site->probes().front()->definition.kind,
+                  .kind = site->probes().front()->definition->kind,
                   .disabled = !site->wanted(),
                   .gone = false,
                   .mechanism = site->mechanism(),

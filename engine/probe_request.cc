@@ -54,17 +54,16 @@ void ProbeRequest::Apply(size_t number, const std::string& line) {
     return Refuse(number, std::move(error), std::move(applied.verdict));
   }
   if (!applied.added) return;
-  const lang::Definition& definition = *set_.Find(*applied.added);
   auto probe = std::make_shared<probe::Probe>();
   probe->dialect = options_.dialect;
   probe->definition_id = *applied.added;
-  probe->definition = definition;
-  probe->schema = std::make_shared<lang::EventSchema>(definition.schema);
+  probe->definition = set_.Find(*applied.added);
+  probe->schema = {probe->definition, &probe->definition->schema};
   probe->enabled = options_.enable;
   probe->remark = std::move(remark);
   probe->options = {.limits = {.max_string = options_.string_limit,
                                .kernel_string_rules = options_.dialect == lang::Dialect::kKernel},
-                    .max_active = MaxActive(definition, options_),
+                    .max_active = MaxActive(*probe->definition, options_),
                     .force = options_.force};
   probes_.push_back(std::move(probe));
   lines_.push_back(number);
@@ -104,7 +103,7 @@ bool ProbeRequest::Judge(const std::vector<std::string>& lines) {
     JudgeLine(i, lines[i]);
   if (!errors_.empty()) return false;
   for (size_t i = 0; i < probes_.size(); ++i) {
-    Status judged = JudgeFile(probes_[i]->definition);
+    Status judged = JudgeFile(*probes_[i]->definition);
     if (!judged.ok()) Refuse(lines_[i], std::move(judged).error());
   }
   return errors_.empty();

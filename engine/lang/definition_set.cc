@@ -53,7 +53,7 @@ struct DefinitionSet::State {
   Dialect dialect;
   ForeignEvents foreign_events;
   DefinitionId next_id = 1;
-  std::map<DefinitionId, JudgedLine> lines;
+  std::map<DefinitionId, std::shared_ptr<const JudgedLine>> lines;
   std::map<EventKey, std::vector<DefinitionId>> events;
   std::map<PlaceKey, std::vector<DefinitionId>> places;
   std::set<EventKey> enabled;
@@ -74,7 +74,7 @@ std::optional<Refusal> DefinitionSet::State::Conflict(const JudgedLine& line) co
   // All probes of a place agree, so one stands for all.
   const auto place = places.find(PlaceOf(definition));
   if (place != places.end() &&
-      lines.at(place->second.front()).definition.ref_ctr_offset != definition.ref_ctr_offset) {
+      lines.at(place->second.front())->definition.ref_ctr_offset != definition.ref_ctr_offset) {
     return Refuse(RefusalCode::kRefctrConflict, EINVAL);
   }
   const auto event = events.find(EventOf(definition));
@@ -87,13 +87,13 @@ std::optional<Refusal> DefinitionSet::State::Conflict(const JudgedLine& line) co
 
 std::optional<Refusal> DefinitionSet::State::AppendConflict(
     const JudgedLine& line, const std::vector<DefinitionId>& probes) const {
-  const Definition& first = lines.at(probes.front()).definition;
+  const Definition& first = lines.at(probes.front())->definition;
   if (first.kind != line.definition.kind) return Refuse(RefusalCode::kDiffProbeType, EEXIST);
   if (const auto index = FirstDifference(line.definition.schema, first.schema)) {
     return Refuse(RefusalCode::kDiffArgType, EEXIST, 2 + *index);
   }
   const bool is_same = std::any_of(probes.begin(), probes.end(), [&](DefinitionId id) {
-    const JudgedLine& other = lines.at(id);
+    const JudgedLine& other = *lines.at(id);
     return PlaceOf(other.definition) == PlaceOf(line.definition) &&
            other.argument_texts == line.argument_texts;
   });
@@ -105,7 +105,7 @@ DefinitionId DefinitionSet::State::Add(JudgedLine line) {
   const DefinitionId id = next_id++;
   events[EventOf(line.definition)].push_back(id);
   places[PlaceOf(line.definition)].push_back(id);
-  lines.emplace(id, std::move(line));
+  lines.emplace(id, std::make_shared<const JudgedLine>(std::move(line)));
   return id;
 }
 
@@ -115,7 +115,8 @@ void DefinitionSet::State::Remove(DefinitionId id) {
     std::erase(found->second, id);
     if (found->second.empty()) index.erase(found);
   };
-  const Definition& definition = lines.at(id).definition;
+  const std::shared_ptr<const JudgedLine> line = lines.at(id);
+  const Definition& definition = line->definition;
   drop(events, EventOf(definition));
   drop(places, PlaceOf(definition));
   if (!events.contains(EventOf(definition))) enabled.erase(EventOf(definition));
@@ -141,7 +142,7 @@ DefinitionSet::Applied DefinitionSet::State::Delete(const std::vector<std::strin
   if (!deletion.ok()) return {MakeVerdict(deletion.error(), tokens), {}, {}};
   std::vector<DefinitionId> matches;
   for (const auto& [id, line] : lines) {
-    if (Matches(*deletion, line)) matches.push_back(id);
+    if (Matches(*deletion, *line)) matches.push_back(id);
   }
   if (matches.empty()) {
     return {MakeVerdict(Refuse(RefusalCode::kNoSuchEvent, ENOENT), tokens), {}, {}};
@@ -150,7 +151,7 @@ DefinitionSet::Applied DefinitionSet::State::Delete(const std::vector<std::strin
   applied.verdict.ok = true;
   applied.verdict.command = JoinTokens(tokens);
   for (const DefinitionId id : matches) {
-    if (enabled.contains(EventOf(lines.at(id).definition))) {
+    if (enabled.contains(EventOf(lines.at(id)->definition))) {
       applied.verdict = MakeVerdict(Refuse(RefusalCode::kEventBusy, EBUSY), tokens);
       break;
     }
@@ -190,9 +191,10 @@ DefinitionSet::Applied DefinitionSet::Apply(std::string_view line, FileNamespace
   return state_->Define(tokens, files, dialect);
 }
 
-const Definition* DefinitionSet::Find(DefinitionId id) const {
+std::shared_ptr<const Definition> DefinitionSet::Find(DefinitionId id) const {
   const auto found = state_->lines.find(id);
-  return found == state_->lines.end() ? nullptr : &found->second.definition;
+  if (found == state_->lines.end()) return nullptr;
+  return {found->second, &found->second->definition};
 }
 
 std::vector<DefinitionId> DefinitionSet::ids() const {

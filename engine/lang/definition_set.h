@@ -76,7 +76,8 @@ class DefinitionSet {
   // The same in a dialect of this line's own: names and places are shared by both.
   Applied Apply(std::string_view line, FileNamespace& files, Dialect dialect);
 
-  const Definition* Find(DefinitionId id) const;
+  // Shared with the set, and alive as long as anybody holds it; null for an unknown id.
+  std::shared_ptr<const Definition> Find(DefinitionId id) const;
   std::vector<DefinitionId> ids() const;  // creation order
   bool Remove(DefinitionId id);           // for rollback and API deletion
   // Enabled events refuse deletion with EBUSY.

@@ -76,7 +76,7 @@ void HitHandler::Evaluate(tracee::Stopped& stopped, ProcessState& state, Site& s
       returning.push_back(probe);
       continue;
     }
-    context.Aim(address - probe->definition.offset, {});
+    context.Aim(address - probe->definition->offset, {});
     recorder_.Record(*probe, place, state, stopped.tid(), context);
   }
   if (!returning.empty()) returns_.Hijack(stopped, state, address, returning, context);

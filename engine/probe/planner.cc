@@ -50,7 +50,7 @@ std::string Planner::Describe(const ProcessState& state, const AddressSpace& spa
 
 Status Planner::Plan(ProcessState& state, const AddressSpace& space,
                      const std::shared_ptr<Probe>& probe, std::vector<PlannedSite>& plans) {
-  const lang::Definition& definition = probe->definition;
+  const lang::Definition& definition = *probe->definition;
   const elf::Module* module = space.Find(definition);
   if (module == nullptr) return {};
   FileOffset offset{definition.offset};

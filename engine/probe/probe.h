@@ -25,7 +25,7 @@ struct Probe {
   event::ProbeId id = 0;
   lang::Dialect dialect = lang::Dialect::kExtended;
   lang::DefinitionId definition_id = 0;
-  lang::Definition definition;
+  std::shared_ptr<const lang::Definition> definition;
   std::shared_ptr<const lang::EventSchema> schema;
   ProbeOptions options;
   std::weak_ptr<ProbeGroup> group;
@@ -38,7 +38,7 @@ struct Probe {
   std::string obstacle;      // why it could not be armed where its file is mapped
   ProbeCounters counters;
 
-  bool is_return() const { return definition.kind == lang::ProbeKind::kReturn; }
+  bool is_return() const { return definition->kind == lang::ProbeKind::kReturn; }
   ProbeState state() const {
     if (!enabled) return ProbeState::kDisabled;
     if (sites > 0) return ProbeState::kArmed;

@@ -9,7 +9,7 @@ void Recorder::Record(Probe& probe, const HitPlace& place, ProcessState& state, 
                       StoppedContext& context) {
   event::HitRecord record;
   auto outcome =
-      lang::Fetch(*probe.definition.program, probe.options.limits, context, record.payload);
+      lang::Fetch(*probe.definition->program, probe.options.limits, context, record.payload);
   if (outcome == lang::FetchOutcome::kDropped) {
     ++probe.counters.recorded;
     ++probe.counters.lost;
@@ -23,7 +23,7 @@ void Recorder::Record(Probe& probe, const HitPlace& place, ProcessState& state, 
   record.cpu = context.cpu();
   record.monotonic_ns = place.time.monotonic_ns;
   record.wall_ns = place.time.wall_ns;
-  record.kind = probe.definition.kind;
+  record.kind = probe.definition->kind;
   record.ip = place.ip;
   record.function = place.function;
   record.schema = probe.schema;

@@ -37,7 +37,7 @@ std::vector<OutstandingReturn> Admit(std::span<const std::shared_ptr<Probe>> pro
       ++probe->counters.missed;
       continue;
     }
-    entry_arguments = std::max(entry_arguments, probe->definition.entry_arguments);
+    entry_arguments = std::max(entry_arguments, probe->definition->entry_arguments);
     admitted.emplace_back(probe);
   }
   return admitted;
@@ -94,7 +94,7 @@ void ReturnHandler::RecordReturn(tracee::Stopped& stopped, ProcessState& state,
   for (auto& outstanding : frame.probes) {
     if (!outstanding.probe().enabled) continue;  // disabled or deleted meanwhile: missed
     std::shared_ptr<Probe> probe = outstanding.Finish();
-    context.Aim(frame.function - probe->definition.offset, frame.arguments);
+    context.Aim(frame.function - probe->definition->offset, frame.arguments);
     recorder_.Record(*probe, place, state, stopped.tid(), context);
   }
 }

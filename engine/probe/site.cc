@@ -104,7 +104,7 @@ void Site::SetReferenceCounter(tracee::Stopped& stopped, RemoteAddr counter) {
 const lang::Definition* Site::MissingReferenceCounter() const {
   if (reference_counter_.value != 0) return nullptr;
   for (const auto& probe : probes_) {
-    if (probe->definition.ref_ctr_offset != 0) return &probe->definition;
+    if (probe->definition->ref_ctr_offset != 0) return probe->definition.get();
   }
   return nullptr;
 }
