@@ -93,17 +93,21 @@ Reply<void> TracingSession::NoteEarlyEnds() {
 }
 
 Reply<void> TracingSession::Enable() {
+  return Switch(true);
+}
+
+Reply<void> TracingSession::Switch(bool enabled) {
   std::vector<std::string> names;
   for (const auto& probe : probes_)
     names.push_back(probe.name());
   if (names.empty()) return {};
-  auto enabled = api_.SetProbesEnabled(names, true);
-  if (!enabled) return tl::unexpected(std::move(enabled).error());
+  auto switched = api_.SetProbesEnabled(names, enabled);
+  if (!switched) return tl::unexpected(std::move(switched).error());
   return {};
 }
 
 // The last word on each probe; what a target that is gone cannot tell stays as it was.
-void TracingSession::RememberCounters() {
+void TracingSession::RememberProbes() {
   std::map<std::string, v1::Probe> known;
   for (const auto& target : targets_) {
     auto listed = api_.ListProbes(target.name());
@@ -112,7 +116,11 @@ void TracingSession::RememberCounters() {
       known.emplace(probe.name(), std::move(probe));
   }
   for (auto& probe : probes_) {
-    if (auto found = known.find(probe.name()); found != known.end()) probe = found->second;
+    auto found = known.find(probe.name());
+    if (found == known.end()) continue;
+    // Whether it ever was armed is worth more than that we have just disabled it.
+    if (found->second.state() != v1::Probe::STATE_DISABLED) probe = found->second;
+    *probe.mutable_counters() = found->second.counters();
   }
 }
 
@@ -142,7 +150,13 @@ Reply<void> TracingSession::Finish() {
     Detach();
     return {};
   }
-  if (!pump_->stream_ended()) RememberCounters();
+  if (!pump_->stream_ended()) {
+    // Disabled first, so that the counters are final and agree with the events still under way. A
+    // target that has just ended refuses; its counters stand still anyway.
+    RememberProbes();
+    (void)Switch(false);
+    RememberProbes();
+  }
   if (!pump_->stream_ended() && !pump_->all_gone()) {
     pump_->WaitAllGone(Detach() ? kDrain : kSharedDrain);
   }

@@ -37,8 +37,9 @@ class TracingSession {
   Reply<void> Finish();
 
  private:
+  Reply<void> Switch(bool enabled);
   Reply<void> NoteEarlyEnds();
-  void RememberCounters();
+  void RememberProbes();
   bool Detach();  // true: nobody holds any of the targets any more
   void Summarize();
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "base/standard_fds.h"
 #include "daemon/daemon.h"
 #include "daemon/logging.h"
 #include "daemon/version.h"
@@ -83,6 +84,7 @@ int Main(int argc, char** argv) {
 }  // namespace probed::daemon
 
 int main(int argc, char** argv) {
+  probed::OpenStandardFds();
   int status = probed::daemon::Main(argc, argv);
   std::fflush(nullptr);
   // Everything has been given back. gRPC 1.51's global destructors can wait ten seconds for a poll

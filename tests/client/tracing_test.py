@@ -67,6 +67,17 @@ class Run(unittest.TestCase):
         return [Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[0] for child in children]
 
 
+class ClosedStreams(unittest.TestCase):
+    def test_without_standard_output(self):
+        """No descriptor of ours may become the program's standard output."""
+        result = subprocess.run(
+            ["sh", "-c", f"exec {PROBECTL} run -e 'p:e/main /usr/bin/bash:main' -- bash -c : >&-"],
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=30, check=False,
+            env=probectl.environment())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, r"1 events .*\n.*hits 1 ")
+
+
 class Files(unittest.TestCase):
     """Questions about a file need no daemon that somebody started."""
 
