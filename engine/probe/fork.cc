@@ -6,22 +6,6 @@
 #include <memory>
 
 namespace probed::probe {
-namespace {
-
-PendingReturn InheritFrame(const PendingReturn& frame) {
-  PendingReturn copy;
-  copy.slot = frame.slot;
-  copy.real_return = frame.real_return;
-  copy.function = frame.function;
-  copy.chained = frame.chained;
-  copy.lifted = frame.lifted;
-  copy.arguments = frame.arguments;
-  for (const auto& outstanding : frame.probes)
-    copy.probes.push_back(outstanding.Inherit());
-  return copy;
-}
-
-}  // namespace
 
 void InheritState(const ProcessState& parent, ProcessState& child, tracee::Thread& thread) {
   for (const Site* site : parent.sites.Sorted()) {
@@ -38,7 +22,7 @@ void InheritState(const ProcessState& parent, ProcessState& child, tracee::Threa
   ReturnStack& returns = ThreadState::Of(thread).returns;
   for (const auto& [tid, other] : parent.process.threads()) {
     for (const auto& frame : ThreadState::Of(*other).returns.frames()) {
-      returns.Push(InheritFrame(frame));
+      returns.Push(frame.Inherit());
     }
   }
 }

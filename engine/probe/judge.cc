@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "engine/probe/returns_twice.h"
 #include "engine/probe/site.h"
 
 namespace probed::probe {
@@ -24,6 +25,24 @@ std::string PastEndHint(const elf::File& file, uint64_t offset) {
   if (!meant) return "";
   return fmt::format("the number is a file offset; if you meant the address {:#x}, write {:#x}",
                      offset, meant->value);
+}
+
+// Functions whose return address must stay as it is.
+Status JudgeReturn(const elf::File& file, const lang::Definition& definition, LinkAddr address) {
+  if (file.is_go()) {
+    return Refusal("GO_RETURN_PROBE",
+                   definition.path +
+                       " is a Go program: its runtime moves stacks and would find a "
+                       "foreign return address",
+                   "put entry probes on the function's ret instructions");
+  }
+  auto twice = ReturnsTwice(file, address);
+  if (!twice) return {};
+  return Refusal("RETURNS_TWICE",
+                 fmt::format("{} returns more than once from one call: to a return address that it "
+                             "or a child sharing its stack has kept",
+                             *twice),
+                 "probe its entry instead, or the entry of what it returns to");
 }
 
 }  // namespace
@@ -59,12 +78,8 @@ Status JudgePlace(const elf::File& file, const lang::Definition& definition, boo
         fmt::format("{:#x} of {} is not in an executable segment", offset.value, definition.path),
         PastEndHint(file, offset.value));
   }
-  if (definition.kind == lang::ProbeKind::kReturn && file.is_go()) {
-    return Refusal("GO_RETURN_PROBE",
-                   definition.path +
-                       " is a Go program: its runtime moves stacks and would find a "
-                       "foreign return address",
-                   "put entry probes on the function's ret instructions");
+  if (definition.kind == lang::ProbeKind::kReturn) {
+    PROBED_RETURN_IF_ERROR(JudgeReturn(file, definition, *address));
   }
   if (!force && boundaries.At(file, *address) == Boundary::kInside) {
     return Refusal(

@@ -31,6 +31,7 @@ void ProcessState::ForgetMemory() {
   sites.Clear();
   trampoline = {};
   loading = false;
+  stacks_migrate = false;
   unwinders_seen.clear();
   for (const auto& [tid, thread] : process.threads())
     thread->set_extension(nullptr);

@@ -70,6 +70,8 @@ class ProcessState final : public tracee::Extension {
   bool loading = false;
   // What the program does on SIGTRAP; nothing: the default. See trap_signal.h.
   std::optional<TrapAction> trap_action;
+  // A call has returned in another thread than it was made in.
+  bool stacks_migrate = false;
   std::string executable;
   // Files that were searched for unwinders, by device and inode.
   std::set<std::pair<uint64_t, uint64_t>> unwinders_seen;

@@ -28,6 +28,14 @@ uint64_t SlotOf(const user_regs_struct& regs) {
   return regs.rsp - sizeof(uint64_t);
 }
 
+// Whatever waited at `slot` is dead: there is a fresh return address.
+void Forget(tracee::Thread& thread, ProcessState& state, uint64_t slot) {
+  ThreadState::Of(thread).returns.DropAt(slot);
+  if (!state.stacks_migrate) return;
+  for (const auto& [tid, other] : state.process.threads())
+    ThreadState::Of(*other).returns.DropAt(slot);
+}
+
 // Probes that may wait for one more return; the others have missed this one.
 std::vector<OutstandingReturn> Admit(std::span<const std::shared_ptr<Probe>> probes,
                                      uint32_t& entry_arguments) {
@@ -45,6 +53,20 @@ std::vector<OutstandingReturn> Admit(std::span<const std::shared_ptr<Probe>> pro
 
 bool IsUnwanted(const OutstandingReturn& outstanding) {
   return !outstanding.probe().enabled;
+}
+
+// The frames that return through `slot` now. A coroutine may come back in another thread than it
+// was called in; a child that shares its parent's stack comes back before the parent does.
+std::vector<PendingReturn> Claim(tracee::Thread& thread, ProcessState& state, uint64_t slot) {
+  auto frames = ThreadState::Of(thread).returns.Take(slot);
+  bool shares = thread.role() == tracee::Thread::Role::kMemorySharer;
+  for (const auto& [tid, other] : state.process.threads()) {
+    if (!frames.empty()) break;
+    ReturnStack& returns = ThreadState::Of(*other).returns;
+    frames = shares ? returns.Inherit(slot) : returns.Take(slot);
+    if (!frames.empty() && !shares) state.stacks_migrate = true;
+  }
+  return frames;
 }
 
 // False: the slot is not hijacked (any more).
@@ -68,7 +90,7 @@ bool ReturnHandler::Redirect(tracee::Stopped& stopped, ProcessState& state, uint
     frame.chained = true;
     return true;
   }
-  returns.DropAt(slot);
+  Forget(stopped.thread(), state, slot);
   returns.Reap(slot, [&](uint64_t other) { return Holds(stopped, other, trampoline); });
   return WriteWord(stopped, slot, trampoline);
 }
@@ -100,8 +122,7 @@ void ReturnHandler::RecordReturn(tracee::Stopped& stopped, ProcessState& state,
 }
 
 bool ReturnHandler::OnReturn(tracee::Stopped& stopped, ProcessState& state) {
-  ReturnStack& returns = ThreadState::Of(stopped.thread()).returns;
-  std::vector<PendingReturn> frames = returns.Take(SlotOf(stopped.regs()));
+  std::vector<PendingReturn> frames = Claim(stopped.thread(), state, SlotOf(stopped.regs()));
   if (frames.empty()) return false;
   uint64_t real_return = frames.front().real_return;
   StoppedContext context(stopped, stopped.regs(), real_return);

@@ -29,6 +29,19 @@ std::shared_ptr<Probe> OutstandingReturn::Finish() {
   return std::move(probe_);
 }
 
+PendingReturn PendingReturn::Inherit() const {
+  PendingReturn copy;
+  copy.slot = slot;
+  copy.real_return = real_return;
+  copy.function = function;
+  copy.chained = chained;
+  copy.lifted = lifted;
+  copy.arguments = arguments;
+  for (const auto& outstanding : probes)
+    copy.probes.push_back(outstanding.Inherit());
+  return copy;
+}
+
 const PendingReturn* ReturnStack::Find(uint64_t slot) const {
   auto found = std::find_if(frames_.rbegin(), frames_.rend(),
                             [slot](const PendingReturn& frame) { return frame.slot == slot; });
@@ -44,6 +57,16 @@ std::vector<PendingReturn> ReturnStack::Take(uint64_t slot) {
     if (!taken.back().chained) break;
   }
   return taken;
+}
+
+std::vector<PendingReturn> ReturnStack::Inherit(uint64_t slot) const {
+  std::vector<PendingReturn> inherited;
+  for (size_t i = frames_.size(); i-- > 0;) {
+    if (frames_[i].slot != slot) continue;
+    inherited.push_back(frames_[i].Inherit());
+    if (!frames_[i].chained) break;
+  }
+  return inherited;
 }
 
 void ReturnStack::DropAt(uint64_t slot) {

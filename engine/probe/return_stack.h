@@ -48,6 +48,9 @@ struct PendingReturn {
   bool lifted = false;              // the real address is back in place for an unwinder
   std::vector<uint64_t> arguments;  // $arg1... at entry
   std::vector<OutstandingReturn> probes;  // newest first
+
+  // For somebody who returns from the same call a second time: OutstandingReturn::Inherit().
+  PendingReturn Inherit() const;
 };
 
 class ReturnStack {
@@ -66,6 +69,8 @@ class ReturnStack {
   // Removes and returns the frames that return through `slot` now, innermost first: one, or a chain
   // of tail calls. Empty when the slot is unknown.
   std::vector<PendingReturn> Take(uint64_t slot);
+  // The same frames, inherited; this stack keeps its own.
+  std::vector<PendingReturn> Inherit(uint64_t slot) const;
   // A fresh return address was found in `slot`: whatever waited there is dead.
   void DropAt(uint64_t slot);
   // Frames below `sp` whose slot was overwritten since can never return. Looks at the innermost few

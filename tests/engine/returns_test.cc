@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "elf/file.h"
+#include "engine/probe/address_space.h"
 #include "tests/engine/harness.h"
 
 namespace probed::engine {
 namespace {
+
+using probe::AddressSpace;
 
 class ReturnTest : public EngineTest {
  protected:
@@ -107,6 +111,53 @@ TEST_F(ReturnTest, DeletedAndDisabledProbesGiveReturnAddressesBack) {
   EXPECT_EQ(puppet_.Ask("wait 5"), "1");
   EXPECT_EQ(puppet_.Ask("done"), "6");
   EXPECT_EQ(Counters(kept).recorded, 1u);
+}
+
+// The program really calls them, so a probe that got through would show.
+TEST_F(ReturnTest, FunctionsThatReturnTwiceAreRefused) {
+  AddressSpace space = *AddressSpace::Read(puppet_.pid());
+  auto libc = elf::File::Open(space.Resolve("libc.so.6")->path);
+  ASSERT_TRUE(libc.ok());
+  for (const char* name : {"setjmp", "_setjmp", "__sigsetjmp", "getcontext", "vfork", "__vfork"}) {
+    auto symbol = (*libc)->FindFunction(name);
+    ASSERT_TRUE(symbol.ok()) << name;
+    uint64_t offset = (*libc)->ToOffset(symbol->address)->value;
+    for (const std::string& place : {std::string(name), fmt::format("{:#x}", offset)}) {
+      auto outcome = engine_->CreateProbes(
+          target_, {Line("recurse"), fmt::format("r:t/twice libc.so.6:{}", place)}, {});
+      ASSERT_TRUE(outcome.ok());
+      ASSERT_EQ(outcome->errors.size(), 1u) << place;
+      EXPECT_EQ(outcome->errors.front().line, 1u);
+      EXPECT_EQ(outcome->errors.front().error.reason, "RETURNS_TWICE") << place;
+    }
+  }
+  Define(target_, "p:t/entry libc.so.6:_setjmp");
+  Define(target_, "r:t/swap libc.so.6:swapcontext");
+  EXPECT_EQ(puppet_.Ask("longjmp 3"), "3 3");
+  EXPECT_EQ(DrainHits().size(), 3u);
+}
+
+// The child comes back from the frame that called vfork, on its parent's stack; then the parent.
+TEST_F(ReturnTest, ChildOnTheSameStackReturnsFirst) {
+  ProbeId probe = Define(target_, Line("share_stack", "$retval:s32"));
+  EXPECT_EQ(puppet_.Ask("vfork 3"), "10");
+  EXPECT_EQ(puppet_.Ask("recurse 3"), "3");
+  EXPECT_EQ(Counters(probe).hits, 1u);
+  EXPECT_EQ(Counters(probe).missed, 0u);
+  EXPECT_EQ(DrainHits().size(), 2u);
+}
+
+TEST_F(ReturnTest, CoroutineReturnsInAnotherThread) {
+  Puppet puppet("coroutine");
+  TargetId target = Attach(puppet);
+  ProbeId probe = Define(target, fmt::format("r:t/work {}:work $retval:s64", puppet.path()));
+  EXPECT_EQ(puppet.Ask("50"), "1275");
+  EXPECT_EQ(Counters(probe).recorded, 50u);
+  EXPECT_EQ(Counters(probe).missed, 0u);
+  auto hits = DrainHits();
+  ASSERT_EQ(hits.size(), 50u);
+  for (const auto& hit : hits)
+    EXPECT_NE(hit.tid, puppet.pid());
 }
 
 TEST_F(EngineTest, ExceptionsPassThroughHijackedFrames) {
