@@ -42,7 +42,7 @@ Status JudgeReturn(const elf::File& file, const lang::Definition& definition, Li
                  fmt::format("{} returns more than once from one call: to a return address that it "
                              "or a child sharing its stack has kept",
                              *twice),
-                 "probe its entry instead, or the entry of what it returns to");
+                 "probe its entry instead");
 }
 
 }  // namespace

@@ -6,10 +6,11 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
-#include <array>
-#include <string_view>
+#include <optional>
+#include <string>
 
 #include "engine/probe/transaction.h"
+#include "engine/probe/unwinders.h"
 
 namespace probed::probe {
 namespace {
@@ -29,25 +30,14 @@ bool ChangesCode(const user_regs_struct& regs) {
   }
 }
 
-struct UnwindFunction {
-  std::string_view name;
-  Hook hook;
-};
-// Level I of the C++ ABI for exceptions, and where a handler begins.
-constexpr std::array kUnwindFunctions = {
-    UnwindFunction{"_Unwind_RaiseException", Hook::kUnwind},
-    UnwindFunction{"_Unwind_Resume", Hook::kUnwind},
-    UnwindFunction{"_Unwind_Resume_or_Rethrow", Hook::kUnwind},
-    UnwindFunction{"_Unwind_ForcedUnwind", Hook::kUnwind},
-    UnwindFunction{"_Unwind_Backtrace", Hook::kUnwind},
-    UnwindFunction{"__cxa_begin_catch", Hook::kCatch},
-};
+// Data files and devices that are mapped are none of our business.
+bool HasCode(const elf::Module& module) {
+  return module.inode != 0 && std::any_of(module.mappings.begin(), module.mappings.end(),
+                                          [](const auto& mapping) { return mapping.executable; });
+}
 
-bool MayHoldUnwinder(const elf::Module& module, const ProcessState& state) {
-  for (std::string_view name : {"libgcc_s", "libstdc++", "libc++abi", "libunwind"}) {
-    if (module.path.find(name) != std::string::npos) return true;
-  }
-  return module.path == state.executable;
+std::string RootOf(const ProcessState& state) {
+  return fmt::format("/proc/{}/root", state.id.pid);
 }
 
 }  // namespace
@@ -64,18 +54,9 @@ bool ModuleWatcher::InstallHook(tracee::Stopped& stopped, ProcessState& state, R
   return true;
 }
 
-void ModuleWatcher::HookFunction(tracee::Stopped& stopped, ProcessState& state,
-                                 const AddressSpace& space, const elf::Module& module,
-                                 std::string_view name, Hook hook) {
-  auto file = files_.Open(space.Refer(module), fmt::format("/proc/{}/root", state.id.pid));
-  if (!file.ok()) return;
-  const auto& functions = (*file)->functions();
-  auto symbol = std::find_if(functions.begin(), functions.end(),
-                             [name](const auto& candidate) { return candidate.name == name; });
-  if (symbol == functions.end()) return;
-  auto offset = (*file)->ToOffset(symbol->address);
-  if (!offset) return;
-  for (RemoteAddr address : AddressSpace::Executable(module, *offset)) {
+void ModuleWatcher::HookOffset(tracee::Stopped& stopped, ProcessState& state,
+                               const elf::Module& module, FileOffset offset, Hook hook) {
+  for (RemoteAddr address : AddressSpace::Executable(module, offset)) {
     InstallHook(stopped, state, address, hook);
   }
 }
@@ -87,7 +68,11 @@ void ModuleWatcher::HookLinker(tracee::Stopped& stopped, ProcessState& state,
   if (linker == nullptr) return;
   const elf::Module* module = space.map().FindFile(linker->device, linker->inode);
   if (module == nullptr) return;
-  HookFunction(stopped, state, space, *module, "_dl_debug_state", Hook::kModuleList);
+  auto file = files_.Open(space.Refer(*module), RootOf(state));
+  if (!file.ok()) return;
+  auto symbol = (*file)->FindFunction("_dl_debug_state");
+  auto offset = symbol.ok() ? (*file)->ToOffset(symbol->address) : std::nullopt;
+  if (offset) HookOffset(stopped, state, *module, *offset, Hook::kModuleList);
 }
 
 // A look at each module once: the symbol table of a large program takes a while.
@@ -98,10 +83,12 @@ void ModuleWatcher::HookUnwinders(tracee::Stopped& stopped, ProcessState& state,
                              [](const auto& probe) { return probe->is_return(); });
   if (!hijacks) return;
   for (const auto& module : space.map().modules()) {
-    if (!MayHoldUnwinder(module, state)) continue;
+    if (!HasCode(module)) continue;
     if (!state.unwinders_seen.emplace(module.device, module.inode).second) continue;
-    for (const auto& function : kUnwindFunctions) {
-      HookFunction(stopped, state, space, module, function.name, function.hook);
+    auto file = files_.Open(space.Refer(module), RootOf(state));
+    if (!file.ok()) continue;
+    for (const auto& point : FindUnwindPoints(**file)) {
+      HookOffset(stopped, state, module, point.offset, point.hook);
     }
   }
 }

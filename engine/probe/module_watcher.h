@@ -4,7 +4,6 @@
 // system call is looked at, so that a library is armed before any of its code runs; afterwards the
 // dynamic linker tells (r_brk, <link.h>). Tracer thread only.
 
-#include <string_view>
 #include <vector>
 
 #include "engine/probe/planner.h"
@@ -36,8 +35,8 @@ class ModuleWatcher {
                                     const AddressSpace& space);
   void HookLinker(tracee::Stopped& stopped, ProcessState& state, const AddressSpace& space);
   void HookUnwinders(tracee::Stopped& stopped, ProcessState& state, const AddressSpace& space);
-  void HookFunction(tracee::Stopped& stopped, ProcessState& state, const AddressSpace& space,
-                    const elf::Module& module, std::string_view name, Hook hook);
+  void HookOffset(tracee::Stopped& stopped, ProcessState& state, const elf::Module& module,
+                  FileOffset offset, Hook hook);
   bool InstallHook(tracee::Stopped& stopped, ProcessState& state, RemoteAddr address, Hook hook);
 
   FileCache& files_;

@@ -91,6 +91,7 @@ bool ReturnHandler::Redirect(tracee::Stopped& stopped, ProcessState& state, uint
     return true;
   }
   Forget(stopped.thread(), state, slot);
+  (void)returns.EndWalk(slot);  // one that ended where no handler begins
   returns.Reap(slot, [&](uint64_t other) { return Holds(stopped, other, trampoline); });
   return WriteWord(stopped, slot, trampoline);
 }
@@ -133,16 +134,21 @@ bool ReturnHandler::OnReturn(tracee::Stopped& stopped, ProcessState& state) {
 }
 
 void ReturnHandler::Lift(tracee::Stopped& stopped, ProcessState& state) {
-  for (auto& frame : ThreadState::Of(stopped.thread()).returns.frames()) {
-    if (!Holds(stopped, frame.slot, state.trampoline.value)) continue;
+  ReturnStack& returns = ThreadState::Of(stopped.thread()).returns;
+  returns.BeginWalk(stopped.regs().rsp);
+  std::erase_if(returns.frames(), [&](PendingReturn& frame) {
+    if (frame.lifted) return false;
+    if (!Holds(stopped, frame.slot, state.trampoline.value)) return !frame.chained;  // dead
     frame.lifted = WriteWord(stopped, frame.slot, frame.real_return);
-  }
+    return false;
+  });
 }
 
 void ReturnHandler::Relay(tracee::Stopped& stopped, ProcessState& state) {
-  auto& frames = ThreadState::Of(stopped.thread()).returns.frames();
+  ReturnStack& returns = ThreadState::Of(stopped.thread()).returns;
   uint64_t sp = stopped.regs().rsp;
-  std::erase_if(frames, [&](PendingReturn& frame) {
+  if (!returns.EndWalk(sp)) return;
+  std::erase_if(returns.frames(), [&](PendingReturn& frame) {
     if (!frame.lifted && !frame.chained) return false;
     if (frame.slot < sp) return true;
     if (!frame.lifted) return false;

@@ -27,7 +27,8 @@ class ReturnHandler {
 
   // Before an unwinder runs: every slot of the thread shows its real address until Relay().
   void Lift(tracee::Stopped& stopped, ProcessState& state);
-  // After the unwinding: frames that are still on the stack are hijacked again, the rest is missed.
+  // After the outermost unwinding: frames that are still on the stack are hijacked again, the rest
+  // is missed.
   void Relay(tracee::Stopped& stopped, ProcessState& state);
   // Whether a return is waited for on behalf of a probe that is disabled or deleted.
   static bool HasUnwanted(const ProcessState& state);

@@ -80,9 +80,20 @@ void ReturnStack::DropAt(uint64_t slot) {
 void ReturnStack::Reap(uint64_t sp, const StillHijacked& still_hijacked) {
   for (int i = 0; i < kMostReapedAtOnce && !frames_.empty(); ++i) {
     const PendingReturn& innermost = frames_.back();
-    if (innermost.slot >= sp || innermost.lifted || still_hijacked(innermost.slot)) return;
+    if (innermost.slot >= sp) return;
+    if (!innermost.lifted && still_hijacked(innermost.slot)) return;
     frames_.pop_back();
   }
+}
+
+void ReturnStack::BeginWalk(uint64_t sp) {
+  walk_sp_ = std::max(walk_sp_, sp);
+}
+
+bool ReturnStack::EndWalk(uint64_t sp) {
+  if (sp < walk_sp_) return false;
+  walk_sp_ = 0;
+  return true;
 }
 
 }  // namespace probed::probe

@@ -73,13 +73,20 @@ class ReturnStack {
   std::vector<PendingReturn> Inherit(uint64_t slot) const;
   // A fresh return address was found in `slot`: whatever waited there is dead.
   void DropAt(uint64_t slot);
-  // Frames below `sp` whose slot was overwritten since can never return. Looks at the innermost few
-  // only, so that a deep stack costs nothing.
+  // Frames below `sp` whose slot was overwritten since can never return; lifted ones will return,
+  // if at all, without us. Looks at the innermost few only, so that a deep stack costs nothing.
   void Reap(uint64_t sp, const StillHijacked& still_hijacked);
   void Clear() { frames_.clear(); }
 
+  // A walk over the stack begins in a function entered with `sp`. Walks nest: what one calls, a
+  // signal handler included, may walk too; frames stay lifted until the outermost is over.
+  void BeginWalk(uint64_t sp);
+  // Whether no walk goes on in the function that has `sp`, nor in its callers.
+  bool EndWalk(uint64_t sp);
+
  private:
   std::vector<PendingReturn> frames_;
+  uint64_t walk_sp_ = 0;  // of the outermost walk; 0: none
 };
 
 }  // namespace probed::probe

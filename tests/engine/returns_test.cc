@@ -176,5 +176,29 @@ TEST_F(EngineTest, ExceptionsPassThroughHijackedFrames) {
   EXPECT_EQ(Counters(rethrower).missed, 20u);
 }
 
+// The library has an unwinder of its own, hidden inside it.
+TEST_F(EngineTest, ExceptionsPassWhereTheUnwinderIsInsideALibrary) {
+  Puppet puppet("unwound");
+  TargetId target = Attach(puppet);
+  std::string library = Puppet::Path("libunwinding.so");
+  ProbeId thrower = Define(target, fmt::format("r:t/thrower {}:throw_deep", library));
+  ProbeId catcher = Define(target, fmt::format("r:t/catcher {}:catch_one $retval:s64", library));
+  EXPECT_EQ(puppet.Ask("20"), "-140");
+  EXPECT_EQ(Counters(thrower).hits, 120u);
+  EXPECT_EQ(Counters(thrower).missed, 120u);
+  EXPECT_EQ(Counters(catcher).recorded, 20u);
+}
+
+// backtrace(3) is shown the program's own addresses, and the frames it saw are recorded later.
+TEST_F(ReturnTest, BacktraceMissesNothing) {
+  std::string unprobed = puppet_.Ask("backtrace 1000");
+  ProbeId probe = Define(target_, Line("traced", "$retval:s64"));
+  EXPECT_EQ(puppet_.Ask("backtrace 1000"), unprobed);
+  auto counters = Counters(probe);
+  EXPECT_GT(counters.hits, 1000u);
+  EXPECT_EQ(counters.recorded, counters.hits);
+  EXPECT_EQ(counters.missed, 0u);
+}
+
 }  // namespace
 }  // namespace probed::engine

@@ -1,6 +1,8 @@
 // Awkward control flow, one command a line: what return probes must survive.
 #define _GNU_SOURCE
+#include <alloca.h>
 #include <complex.h>
+#include <execinfo.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -23,6 +25,15 @@ PROBED long recurse(long depth) { return depth == 0 ? 0 : 1 + recurse(depth - 1)
 
 PROBED long tail_callee(long x) { return x * 3; }
 PROBED __attribute__((optimize("O2"))) long tail_caller(long x) { return tail_callee(x + 1); }
+
+// Depth of the stack that backtrace(3) sees at the bottom, below frames of changing size.
+PROBED long traced(long depth) {
+  volatile char* space = alloca(16 + depth * 977 % 4096);
+  space[0] = 1;
+  void* frames[64];
+  if (depth == 0) return backtrace(frames, 64);
+  return traced(depth - 1) + space[0] - 1;
+}
 
 static jmp_buf back;
 PROBED long jumper(long depth) {
@@ -297,6 +308,10 @@ static void run(const char* word, long n) {
     sigaction(SIGTRAP, &action, NULL);
     long result = step_over(plain, n);
     printf("%ld %lu %lu\n", result, own_steps, strange_steps);
+  } else if (!strcmp(word, "backtrace")) {
+    long seen = 0;
+    for (long i = 0; i < n; ++i) seen += traced(i % 8);
+    printf("%ld\n", seen);
   } else if (!strcmp(word, "vfork")) {
     share(n);
   } else if (!strcmp(word, "semaphore")) {
