@@ -178,9 +178,9 @@ TEST_F(EngineTest, ExceptionsPassThroughHijackedFrames) {
 
 // The library has an unwinder of its own, hidden inside it.
 TEST_F(EngineTest, ExceptionsPassWhereTheUnwinderIsInsideALibrary) {
-  Puppet puppet("unwound");
+  Puppet puppet("enclosing");
   TargetId target = Attach(puppet);
-  std::string library = Puppet::Path("libunwinding.so");
+  std::string library = Puppet::Path("libenclosed.so");
   ProbeId thrower = Define(target, fmt::format("r:t/thrower {}:throw_deep", library));
   ProbeId catcher = Define(target, fmt::format("r:t/catcher {}:catch_one $retval:s64", library));
   EXPECT_EQ(puppet.Ask("20"), "-140");
