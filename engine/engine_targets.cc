@@ -79,6 +79,9 @@ Result<DetachReport> Engine::Detach(TargetId target) {
     auto group = found->group;
     std::vector<probe::ProcessState*> leaving = {found->state};
     if (target == group->root) leaving = group->processes;
+    // All of them before the first: a child forked meanwhile would be nobody's.
+    for (auto* state : leaving)
+      state->leaving = true;
     DetachReport sum;
     std::optional<Error> failure;
     for (auto* state : leaving) {

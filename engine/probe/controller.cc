@@ -123,7 +123,10 @@ void Controller::OnThreadStart(tracee::Stopped& stopped) {
   hits_.LeaveOurCode(stopped, *state, /*fault=*/false);
 }
 
-void Controller::OnThreadExit(tracee::Process&, pid_t) {}
+void Controller::OnThreadExit(tracee::Process& process, pid_t tid) {
+  ProcessState* state = ProcessState::Of(process);
+  if (state != nullptr) hits_.returns().HandOver(*state, tid);
+}
 
 tracee::ChildChoice Controller::OnFork(tracee::Process& parent, tracee::Process& child,
                                        tracee::Stopped& child_stopped) {
@@ -132,22 +135,22 @@ tracee::ChildChoice Controller::OnFork(tracee::Process& parent, tracee::Process&
   ProcessState& copy = MakeState(child, state->group);
   InheritState(*state, copy, child_stopped.thread());
   hits_.LeaveOurCode(child_stopped, copy, /*fault=*/false);
-  if (state->group->follow_children) {
-    on_new_(copy);
-    Announce(copy, event::TargetChange::kForked, 0, fmt::format("from {}", parent.pid()));
-    return tracee::ChildChoice::kFollow;
-  }
-  (void)CleanFork(child_stopped, hits_, copy);
-  return tracee::ChildChoice::kRelease;
+  bool follow = state->group->follow_children && !state->leaving;
+  if (!follow && CleanFork(child_stopped, hits_, copy).ok()) return tracee::ChildChoice::kRelease;
+  // One that cannot be made clean is followed too: alone it would die of our breakpoints.
+  on_new_(copy);
+  Announce(copy, event::TargetChange::kForked, 0, fmt::format("from {}", parent.pid()));
+  return tracee::ChildChoice::kFollow;
 }
 
 bool Controller::OnVfork(tracee::Process& parent, pid_t) {
   ProcessState* state = ProcessState::Of(parent);
-  return state != nullptr && state->group->follow_children;
+  return state != nullptr && state->group->follow_children && !state->leaving;
 }
 
 void Controller::StartImage(tracee::Stopped& stopped, ProcessState& state) {
   state.ForgetMemory();
+  ++state.images;
   stopped.process().arena().Forget();
   state.executable = ExecutableOf(state.id.pid);
   // Handlers end with an exec; what is ignored stays so (execve(2)).
@@ -170,7 +173,9 @@ Resumption Controller::OnExec(tracee::Stopped& stopped) {
 tracee::ChildChoice Controller::OnChildExec(tracee::Process& parent, tracee::Process& child,
                                             tracee::Stopped& child_stopped) {
   ProcessState* state = ProcessState::Of(parent);
-  if (state == nullptr || !state->group->follow_children) return tracee::ChildChoice::kRelease;
+  if (state == nullptr || !state->group->follow_children || state->leaving) {
+    return tracee::ChildChoice::kRelease;
+  }
   ProcessState& made = MakeState(child, state->group);
   StartImage(child_stopped, made);
   on_new_(made);
@@ -183,6 +188,11 @@ Resumption Controller::OnSyscall(tracee::Stopped& stopped, bool is_exit) {
   ProcessState* state = ProcessState::Of(stopped.process());
   if (state != nullptr && state->loading && is_exit) watcher_.OnSyscallExit(stopped, *state);
   return {.how = HowToGoOn(state)};
+}
+
+void Controller::OnAbandon(tracee::Process& process) {
+  ProcessState* state = ProcessState::Of(process);
+  if (state != nullptr) RestoreRunning(*state);
 }
 
 void Controller::OnExit(tracee::Process& process, int wait_status) {

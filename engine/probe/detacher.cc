@@ -1,6 +1,9 @@
 #include "engine/probe/detacher.h"
 
+#include <array>
 #include <chrono>
+#include <cstring>
+#include <span>
 #include <utility>
 
 #include "engine/probe/trap_signal.h"
@@ -9,68 +12,133 @@ namespace probed::probe {
 namespace {
 
 constexpr std::chrono::milliseconds kStopDeadline{5000};
+constexpr std::byte kBreakpoint{kBreakpointByte};
 
 void Warn(DetachReport& report, const Error& error) {
   if (!report.warning.empty()) report.warning += "; ";
   report.warning += error.message;
 }
 
-// After this no thread of the process can enter our code any more.
-void DisarmAll(tracee::Stopped& stopped, HitHandler& hits, ProcessState& state,
-               DetachReport& report) {
-  for (Site* site : state.sites.Sorted()) {
-    if (!site->armed()) continue;
-    Status disarmed = site->Disarm(stopped);
-    if (disarmed.ok()) {
-      ++report.sites_restored;
-    } else {
-      Warn(report, disarmed.error());
-    }
-  }
-  report.returns_restored = hits.returns().RestoreAll(stopped, state);
+std::byte OriginalByte(const Site& site) {
+  return std::byte{site.instruction().bytes[0]};
 }
 
-void VerifyAll(tracee::Stopped& stopped, ProcessState& state, DetachReport& report) {
+// The original byte, read back. An error may also mean that the program has put something else
+// there.
+Status RestoreSite(tracee::Stopped& stopped, Site& site, DetachReport& report) {
+  bool was_armed = site.armed();
+  PROBED_RETURN_IF_ERROR(site.Disarm(stopped));
+  PROBED_RETURN_IF_ERROR(site.Verify(stopped));
+  if (was_armed) ++report.sites_restored;
+  ++report.bytes_verified;
+  return {};
+}
+
+// After this no thread of the process can enter our code any more. Fails when a byte of ours has to
+// stay: its traps must go on being handled.
+Status RestoreAll(tracee::Stopped& stopped, HitHandler& hits, ProcessState& state,
+                  DetachReport& report) {
+  Status result;
   for (Site* site : state.sites.Sorted()) {
-    Status verified = site->Verify(stopped);
-    if (verified.ok()) {
-      ++report.bytes_verified;
-    } else {
-      Warn(report, verified.error());
+    Status restored = RestoreSite(stopped, *site, report);
+    if (site->armed()) {
+      result = std::move(restored);
+    } else if (!restored.ok()) {
+      Warn(report, restored.error());
     }
   }
+  report.returns_restored += hits.returns().RestoreAll(stopped, state);
+  // Where the program begins is not watched any more.
+  state.loading = false;
+  return result;
+}
+
+// Under seccomp our memory stays where it is: nothing of the program leads there.
+Status ReleaseMemory(tracee::Stopped& stopped, ProcessState& state) {
+  Status released = state.process.arena().Release(stopped);
+  return !released.ok() && released.error().reason == "SECCOMP_ACTIVE" ? Status() : released;
+}
+
+Status Clean(tracee::Tracer& tracer, tracee::Stopped& stopped, HitHandler& hits,
+             ProcessState& state, DetachReport& report) {
+  auto leave = [&](std::vector<tracee::Stopped*>& threads) -> Status {
+    for (auto* thread : threads)
+      hits.LeaveOurCode(*thread, state, /*fault=*/false);
+    return RestoreAll(stopped, hits, state, report);
+  };
+  // All are stopped already, and stay so: this names them.
+  PROBED_RETURN_IF_ERROR(tracer.WithAllStopped(state.process, kStopDeadline, leave));
+  IgnoreTrapsAgain(stopped, state);
+  return ReleaseMemory(stopped, state);
+}
+
+// An exec came between, of the thread that worked for us or of another: there is a new image, in
+// which nothing is armed, to let go of.
+bool MayTryAgain(const tracee::Tracer& tracer, const ProcessState& state, const Error& error) {
+  bool interrupted = error.reason == "PROGRAM_REPLACED" || error.reason == "PROCESS_GONE";
+  return interrupted && tracer.Find(state.id.pid) == &state.process;
+}
+
+Result<DetachReport> TryDetach(tracee::Tracer& tracer, HitHandler& hits, ProcessState& state,
+                               const std::function<void()>& leaving) {
+  DetachReport report;
+  // In the one stop in which the threads are let go of as well: what runs in between could arm.
+  auto clean = [&](tracee::Stopped& stopped) -> Status {
+    PROBED_RETURN_IF_ERROR(Clean(tracer, stopped, hits, state, report));
+    leaving();
+    return {};
+  };
+  PROBED_RETURN_IF_ERROR(tracer.Detach(state.process, clean));
+  return report;
 }
 
 }  // namespace
 
 Result<DetachReport> DetachClean(tracee::Tracer& tracer, HitHandler& hits, ProcessState& state,
                                  const std::function<void()>& leaving) {
-  DetachReport report;
-  auto leave = [&](std::vector<tracee::Stopped*>& threads) -> Status {
-    for (auto* stopped : threads)
-      hits.LeaveOurCode(*stopped, state, /*fault=*/false);
-    if (!threads.empty()) DisarmAll(*threads.front(), hits, state, report);
-    return {};
-  };
-  PROBED_RETURN_IF_ERROR(tracer.WithAllStopped(state.process, kStopDeadline, leave));
-  auto release = [&](tracee::Stopped& stopped) -> Status {
-    VerifyAll(stopped, state, report);
-    IgnoreTrapsAgain(stopped, state);
-    leaving();
-    return state.process.arena().Release(stopped);
-  };
-  PROBED_RETURN_IF_ERROR(tracer.Detach(state.process, release));
+  constexpr int kMaxAttempts = 5;
+  state.leaving = true;
+  Result<DetachReport> report = TryDetach(tracer, hits, state, leaving);
+  for (int i = 1; i < kMaxAttempts && !report.ok(); ++i) {
+    if (!MayTryAgain(tracer, state, report.error())) break;
+    report = TryDetach(tracer, hits, state, leaving);
+  }
+  if (!report.ok()) state.leaving = false;  // it stays a target
   return report;
 }
 
-DetachReport CleanFork(tracee::Stopped& stopped, HitHandler& hits, ProcessState& state) {
+Result<DetachReport> CleanFork(tracee::Stopped& stopped, HitHandler& hits, ProcessState& state) {
   DetachReport report;
-  DisarmAll(stopped, hits, state, report);
-  VerifyAll(stopped, state, report);
+  PROBED_RETURN_IF_ERROR(RestoreAll(stopped, hits, state, report));
   IgnoreTrapsAgain(stopped, state);
-  Status released = state.process.arena().Release(stopped);
+  Status released = ReleaseMemory(stopped, state);
   if (!released.ok()) Warn(report, released.error());
   return report;
+}
+
+void RestoreRunning(ProcessState& state) {
+  state.leaving = true;
+  const sys::ProcessMemory& memory = state.process.memory();
+  auto replace = [&](RemoteAddr address, std::span<const std::byte> ours,
+                     std::span<const std::byte> original) {
+    std::array<std::byte, sizeof(uint64_t)> buffer{};
+    auto present = std::span(buffer).first(ours.size());
+    if (!memory.Read(address, present).ok()) return;
+    if (std::memcmp(present.data(), ours.data(), ours.size()) != 0) return;
+    (void)memory.Write(address, original, state.id.pid);
+  };
+  for (Site* site : state.sites.Sorted()) {
+    if (!site->armed()) continue;
+    std::byte original = OriginalByte(*site);
+    replace(site->address(), {&kBreakpoint, 1}, {&original, 1});
+    site->ForgetPatch();
+  }
+  auto trampoline = std::as_bytes(std::span(&state.trampoline.value, 1));
+  for (const auto& [tid, thread] : state.process.threads()) {
+    for (const auto& frame : ThreadState::Of(*thread).returns.frames()) {
+      replace(RemoteAddr{frame.slot}, trampoline, std::as_bytes(std::span(&frame.real_return, 1)));
+    }
+  }
 }
 
 }  // namespace probed::probe

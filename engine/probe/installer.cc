@@ -13,9 +13,16 @@ namespace {
 
 constexpr std::chrono::milliseconds kStopDeadline{5000};
 
-// The process went away while we worked: nothing is left to install or to undo.
+// The process went away while we worked, or its program did: nothing is left to install or to undo.
 bool IsGone(const Error& error) {
-  return error.reason == "PROCESS_GONE" || error.reason == "PROCESS_NOT_FOUND";
+  return error.reason == "PROCESS_GONE" || error.reason == "PROCESS_NOT_FOUND" ||
+         error.reason == "PROGRAM_REPLACED";
+}
+
+std::vector<Site*> ChangedSites(const ProcessState& state) {
+  std::vector<Site*> changed = state.sites.Sorted();
+  std::erase_if(changed, [](const Site* site) { return site->wanted() == site->armed(); });
+  return changed;
 }
 
 }  // namespace
@@ -33,8 +40,31 @@ std::vector<PlannedSite> Installer::PlanAll(ProcessState& state,
   return plans;
 }
 
+std::vector<PlannedSite> Installer::PlanForImage(ProcessState& state,
+                                                 const std::vector<std::shared_ptr<Probe>>& probes,
+                                                 std::vector<ProbeError>& errors) {
+  constexpr int kMaxAttempts = 10;
+  std::vector<PlannedSite> plans;
+  std::vector<ProbeError> refused;
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    uint32_t planned_for = state.images;
+    refused.clear();
+    plans = PlanAll(state, probes, refused);
+    if (refused.empty()) break;
+    // An exec is known of once a thread has stopped since.
+    auto nothing = [](tracee::Stopped&) -> Status { return {}; };
+    (void)tracer_->WithOneStopped(state.process, kStopDeadline, nothing);
+    if (state.images == planned_for) break;
+  }
+  errors.insert(errors.end(), refused.begin(), refused.end());
+  return plans;
+}
+
 Status Installer::InstallIn(ProcessState& state, const std::vector<PlannedSite>& plans) {
+  uint32_t planned_for = state.images;
   auto install = [&](tracee::Stopped& stopped) -> Status {
+    // The probes are the group's already, so the exec has armed them.
+    if (state.images != planned_for) return {};
     LookAtTrapAction(stopped, state);
     Transaction transaction(stopped, state);
     PROBED_RETURN_IF_ERROR(transaction.Install(plans));
@@ -52,7 +82,7 @@ std::vector<ProbeError> Installer::Create(ProbeGroup& group,
   std::vector<ProbeError> errors;
   group.probes.insert(group.probes.end(), probes.begin(), probes.end());
   for (ProcessState* state : std::vector(group.processes)) {
-    auto plans = PlanAll(*state, probes, errors);
+    auto plans = PlanForImage(*state, probes, errors);
     if (!errors.empty()) break;
     if (plans.empty()) continue;
     Status installed = InstallIn(*state, plans);
@@ -86,14 +116,11 @@ std::vector<std::unique_ptr<Site>> Installer::Preview(
 Status Installer::SyncAll(ProbeGroup& group) {
   Status first_failure;
   for (ProcessState* state : std::vector(group.processes)) {
-    std::vector<Site*> changed;
-    for (Site* site : state->sites.Sorted()) {
-      if (site->wanted() != site->armed()) changed.push_back(site);
-    }
-    if (changed.empty()) continue;
+    if (ChangedSites(*state).empty()) continue;
     auto sync = [&](tracee::Stopped& stopped) -> Status {
       Status result;
-      for (Site* site : changed) {
+      // Again: until it stopped, the process may have executed another program or unmapped some.
+      for (Site* site : ChangedSites(*state)) {
         Status synced = SyncSite(stopped, *site);
         if (!synced.ok() && result.ok()) result = std::move(synced);
       }

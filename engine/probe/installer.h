@@ -41,6 +41,11 @@ class Installer {
   std::vector<PlannedSite> PlanAll(ProcessState& state,
                                    const std::vector<std::shared_ptr<Probe>>& probes,
                                    std::vector<ProbeError>& errors);
+  // The process runs while it is planned for. What was refused because it executed another program
+  // meanwhile is planned again.
+  std::vector<PlannedSite> PlanForImage(ProcessState& state,
+                                        const std::vector<std::shared_ptr<Probe>>& probes,
+                                        std::vector<ProbeError>& errors);
   Status InstallIn(ProcessState& state, const std::vector<PlannedSite>& plans);
   // Stops one thread of each process and brings its sites in step with who wants them.
   Status SyncAll(ProbeGroup& group);

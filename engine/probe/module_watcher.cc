@@ -134,6 +134,7 @@ void ModuleWatcher::FindReferenceCounters(tracee::Stopped& stopped, ProcessState
 }
 
 void ModuleWatcher::Refresh(tracee::Stopped& stopped, ProcessState& state) {
+  if (state.leaving) return;
   auto space = AddressSpace::Read(state.id.pid);
   if (!space.ok()) return;  // it is exiting
   ForgetUnmapped(state, *space);
@@ -149,6 +150,7 @@ void ModuleWatcher::OnAttach(tracee::Stopped& stopped, ProcessState& state) {
 }
 
 void ModuleWatcher::OnExec(tracee::Stopped& stopped, ProcessState& state) {
+  if (state.leaving) return;
   uint64_t entry = ReadAuxiliaryValue(state.id.pid, AT_ENTRY);
   bool has_linker = ReadAuxiliaryValue(state.id.pid, AT_BASE) != 0;
   state.loading = has_linker && entry != 0 &&

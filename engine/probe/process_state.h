@@ -68,6 +68,10 @@ class ProcessState final : public tracee::Extension {
   RemoteAddr trampoline;
   // Between an exec and the program's first own instruction: system calls are watched for mappings.
   bool loading = false;
+  // Images it has executed while traced: what was planned for one is nothing to the next.
+  uint32_t images = 0;
+  // It is being detached from: nothing may be armed any more, in new images and children neither.
+  bool leaving = false;
   // What the program does on SIGTRAP; nothing: the default. See trap_signal.h.
   std::optional<TrapAction> trap_action;
   // A call has returned in another thread than it was made in.

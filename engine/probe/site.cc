@@ -125,14 +125,17 @@ Status Site::Arm(tracee::Stopped& stopped) {
 
 Status Site::Disarm(tracee::Stopped& stopped) {
   if (!armed_) return {};
+  Result<uint8_t> present = ReadByte(stopped, address_);
+  bool is_ours = present.ok() && *present == kBreakpointByte;
+  if (is_ours) {
+    PROBED_RETURN_IF_ERROR(WriteByte(stopped, address_, instruction_.bytes[0]));
+  }
   CountArmed(-1);
   ChangeReferenceCounter(stopped, -1);
-  PROBED_TRY(uint8_t present, ReadByte(stopped, address_));
-  if (present != kBreakpointByte) {
-    return SiteError("SITE_OVERWRITTEN", fmt::format("the byte at {:#x} is {:#04x}, not ours",
-                                                     address_.value, present));
-  }
-  return WriteByte(stopped, address_, instruction_.bytes[0]);
+  if (is_ours) return {};
+  if (!present.ok()) return std::move(present).error();
+  return SiteError("SITE_OVERWRITTEN",
+                   fmt::format("the byte at {:#x} is {:#04x}, not ours", address_.value, *present));
 }
 
 Status Site::Verify(tracee::Stopped& stopped) const {

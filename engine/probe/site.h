@@ -69,7 +69,8 @@ class Site {
   // 9.1.3 asks for synchronisation only where longer runs of bytes change).
   bool armed() const { return armed_; }
   Status Arm(tracee::Stopped& stopped);
-  // SITE_OVERWRITTEN when the byte is not ours any more; it is left alone then.
+  // SITE_OVERWRITTEN when the byte is not ours any more; it is left alone then. Stays armed when
+  // the byte cannot be written.
   Status Disarm(tracee::Stopped& stopped);
   // Reads the original byte back. SITE_NOT_RESTORED.
   Status Verify(tracee::Stopped& stopped) const;

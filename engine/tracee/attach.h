@@ -29,7 +29,7 @@ class Attacher {
   Result<Process*> Attach(const AttachRequest& request);
   // Stops all, leaves all. Threads that cannot be stopped now are left at their next stop.
   void LeaveStopped(Process& process);
-  // Leaves all as soon as they stop.
+  // Leaves all as soon as they stop. Nothing of ours is in the memory of the process any more.
   void GiveUp(Process& process);
 
  private:

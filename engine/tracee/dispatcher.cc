@@ -1,5 +1,8 @@
 #include "engine/tracee/dispatcher.h"
 
+#include <csignal>
+
+#include "engine/sys/process_memory.h"
 #include "engine/sys/ptrace.h"
 #include "engine/tracee/callback.h"
 #include "engine/tracee/remote_call.h"
@@ -11,6 +14,22 @@ namespace {
 
 bool IsToBeHeld(const Thread& thread) {
   return thread.park || thread.process().held();
+}
+
+// A thread whose process was detached ran into a breakpoint that has been taken out since: it shall
+// run what stands there now. The program's own int3 still stands.
+bool GoBackFromRemovedBreakpoint(pid_t tid) {
+  constexpr std::byte kBreakpoint{0xcc};
+  siginfo_t info{};
+  user_regs_struct regs{};
+  if (!sys::GetSigInfo(tid, info).ok() || info.si_code != SI_KERNEL) return false;
+  if (!sys::GetRegs(tid, regs).ok()) return false;
+  Result<sys::ProcessMemory> memory = sys::ProcessMemory::Open(tid);
+  std::byte present{};
+  if (!memory.ok() || !memory->Read(RemoteAddr{regs.rip - 1}, {&present, 1}).ok()) return false;
+  if (present == kBreakpoint) return false;
+  regs.rip -= 1;
+  return sys::SetRegs(tid, regs).ok();
 }
 
 }  // namespace
@@ -44,6 +63,11 @@ void Dispatcher::HandleUnknown(const Stop& stop) {
   // An exec renames its thread to the leader, which may have been dead when we attached.
   Process* process = registry_.FindProcess(stop.tid);
   bool is_exec = std::holds_alternative<sys::ExecStop>(sys::DecodeWaitStatus(stop.status));
+  if (process == nullptr && is_exec) {
+    uint64_t former_tid = 0;
+    sys::GetEventMessage(stop.tid, former_tid).Ignore();
+    if (registry_.TakeLeaving(static_cast<pid_t>(former_tid))) return LetGo(stop);
+  }
   if (process != nullptr && is_exec) {
     return On(registry_.AddThread(*process, stop.tid, Thread::Role::kThread), sys::ExecStop{});
   }
@@ -54,7 +78,9 @@ void Dispatcher::HandleUnknown(const Stop& stop) {
 void Dispatcher::LetGo(const Stop& stop) {
   sys::WaitStatus status = sys::DecodeWaitStatus(stop.status);
   const auto* signal_stop = std::get_if<sys::SignalStop>(&status);
-  sys::Detach(stop.tid, signal_stop == nullptr ? 0 : signal_stop->signal).Ignore();
+  int signal = signal_stop == nullptr ? 0 : signal_stop->signal;
+  if (signal == SIGTRAP && GoBackFromRemovedBreakpoint(stop.tid)) signal = 0;
+  sys::Detach(stop.tid, signal).Ignore();
 }
 
 void Dispatcher::On(Thread& thread, const sys::SignalStop& stop) {
@@ -123,6 +149,11 @@ void Dispatcher::On(Thread& thread, const sys::SyscallStop&) {
     Callback callback(thread);
     Stopped token = thread.Token();
     thread.resumption() = observer_.OnSyscall(token, is_exit);
+  }
+  // Held before its call, the thread would make it at a moment when nobody looks: an exec, say.
+  if (!is_exit && IsToBeHeld(thread)) {
+    thread.Interrupt();
+    return thread.Resume();
   }
   LeaveStop(thread);
 }

@@ -45,6 +45,9 @@ class Observer {
   virtual ChildChoice OnChildExec(Process& parent, Process& child, Stopped& child_stopped) = 0;
   // A syscall-stop, only when the thread was resumed with kSyscall. is_exit: the call has returned.
   virtual Resumption OnSyscall(Stopped& stopped, bool is_exit) = 0;
+  // The process is about to be let go of although it may still run: take out of its memory what can
+  // be taken without a stopped thread, and put nothing in any more.
+  virtual void OnAbandon(Process&) {}
   // The whole process is gone (wait status). The Process dies after this call.
   virtual void OnExit(Process& process, int wait_status) = 0;
 };

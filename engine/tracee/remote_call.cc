@@ -31,6 +31,15 @@ Error Late(const Thread& thread) {
                .metadata = {}};
 }
 
+Error Replaced(const Thread& thread) {
+  return Error{.code = ErrorCode::kAborted,
+               .reason = "PROGRAM_REPLACED",
+               .message = "process " + std::to_string(thread.process().pid()) +
+                          " has executed a new program",
+               .hint = "",
+               .metadata = {}};
+}
+
 Error UnderSeccomp(const Process& process) {
   return Error{.code = ErrorCode::kFailedPrecondition,
                .reason = "SECCOMP_ACTIVE",
@@ -40,7 +49,8 @@ Error UnderSeccomp(const Process& process) {
                .metadata = {{"pid", std::to_string(process.pid())}}};
 }
 
-// The next stop of a thread that has just been resumed. A death is left for the main loop.
+// The next stop of a thread that has just been resumed. A death is left for the main loop, and so
+// is an exec, of another thread perhaps: what we were about to do was meant for the old image.
 Result<sys::WaitStatus> NextStop(Thread& thread) {
   StopSource& stops = thread.process().stops();
   std::optional<Stop> stop = stops.NextOf(thread.tid(), MonotonicNow() + kDeadlineNs);
@@ -50,7 +60,13 @@ Result<sys::WaitStatus> NextStop(Thread& thread) {
     thread.MarkGone();
     return Gone(thread);
   }
-  return sys::DecodeWaitStatus(stop->status);
+  sys::WaitStatus status = sys::DecodeWaitStatus(stop->status);
+  if (std::holds_alternative<sys::ExecStop>(status)) {
+    stops.PutBack(*stop);
+    thread.MarkGone();  // until that stop is dealt with
+    return Replaced(thread);
+  }
+  return status;
 }
 
 // SIGSTOP alone can arrive with every signal blocked, and it has no siginfo worth keeping.
@@ -82,18 +98,18 @@ Status RunTo(Thread& thread, StopKind kind, sys::Errno (*resume)(pid_t, int)) {
 // Blocks every signal in a stopped thread for a while, so that none is taken from the program.
 class SignalsHeldBack {
  public:
-  explicit SignalsHeldBack(pid_t tid) : tid_(tid) {
-    saved_ = sys::GetSigMask(tid, mask_).ok();
-    if (saved_) sys::SetSigMask(tid, ~uint64_t{0}).Ignore();
+  explicit SignalsHeldBack(const Thread& thread) : thread_(thread) {
+    saved_ = sys::GetSigMask(thread.tid(), mask_).ok();
+    if (saved_) sys::SetSigMask(thread.tid(), ~uint64_t{0}).Ignore();
   }
   SignalsHeldBack(const SignalsHeldBack&) = delete;
   SignalsHeldBack& operator=(const SignalsHeldBack&) = delete;
   ~SignalsHeldBack() {
-    if (saved_) sys::SetSigMask(tid_, mask_).Ignore();
+    if (saved_ && !thread_.gone()) sys::SetSigMask(thread_.tid(), mask_).Ignore();
   }
 
  private:
-  pid_t tid_;
+  const Thread& thread_;
   uint64_t mask_ = 0;
   bool saved_ = false;
 };
@@ -154,7 +170,7 @@ Result<uint64_t> RemoteSyscall(Stopped& stopped, long number,
   KeepSignal(thread);
   PROBED_RETURN_IF_ERROR(ReachUserBoundary(thread));
   const user_regs_struct saved = thread.Regs();
-  SignalsHeldBack held_back(thread.tid());
+  SignalsHeldBack held_back(thread);
   SetUpCall(thread, instruction, number, arguments);
   Result<uint64_t> result = RunCall(thread);
   if (!thread.gone()) thread.MutableRegs() = saved;

@@ -22,17 +22,15 @@ uint64_t DeadlineAfter(std::chrono::milliseconds duration) {
   return MonotonicNow() + static_cast<uint64_t>(std::max<int64_t>(nanoseconds.count(), 0));
 }
 
-Status LeaveAsIs(Stopped&) {
-  return {};
-}
-
 }  // namespace
 
 struct Tracer::State {
-  explicit State(Observer& observer) : dispatcher(registry, stops, observer) {}
+  explicit State(Observer& an_observer)
+      : observer(an_observer), dispatcher(registry, stops, an_observer) {}
 
   void Run();
 
+  Observer& observer;
   Registry registry;
   StopSource stops;
   Dispatcher dispatcher;
@@ -76,7 +74,13 @@ Result<std::unique_ptr<Tracer>> Tracer::Start(Observer& observer) {
 Tracer::~Tracer() {
   Call([this] {
     for (Process* process : processes()) {
-      if (!Detach(*process, LeaveAsIs).ok()) state_->attacher.GiveUp(*process);
+      // Before the threads stop as well: none might.
+      state_->observer.OnAbandon(*process);
+      auto abandon = [&](Stopped&) -> Status {
+        state_->observer.OnAbandon(*process);
+        return {};
+      };
+      if (!Detach(*process, abandon).ok()) state_->attacher.GiveUp(*process);
     }
     state_->quit.store(true);
   });
