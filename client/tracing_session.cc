@@ -138,17 +138,23 @@ bool TracingSession::Detach() {
     all = all && detached && detached->detached();
     // A target that has exited is no longer there to be let go; nor is a daemon that has.
     if (!detached && IsGone(detached.error())) continue;
-    if (!detached) talk_.Fail(detached.error());
+    if (!detached) NoteNotLeft(std::move(detached).error());
     if (detached && !detached->warning().empty()) talk_.Warn(detached->warning());
   }
   return all;
+}
+
+// The first is for our caller to report.
+void TracingSession::NoteNotLeft(RemoteError error) {
+  if (not_left_) talk_.Fail(error);
+  if (!not_left_) not_left_ = std::move(error);
 }
 
 Reply<void> TracingSession::Finish() {
   talk_.ClearStatus();
   if (pump_ == nullptr) {
     Detach();
-    return {};
+    return Left();
   }
   if (!pump_->stream_ended()) {
     // Disabled first, so that the counters are final and agree with the events still under way. A
@@ -162,7 +168,12 @@ Reply<void> TracingSession::Finish() {
   }
   auto end = pump_->Stop();
   Summarize();
-  return end;
+  return end ? Left() : end;
+}
+
+Reply<void> TracingSession::Left() {
+  if (not_left_) return tl::unexpected(*std::exchange(not_left_, std::nullopt));
+  return {};
 }
 
 void TracingSession::Summarize() {

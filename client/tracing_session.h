@@ -33,13 +33,15 @@ class TracingSession {
   // The command has ended: takes what it left behind on the stream.
   void DrainEnded();
   // Reads the counters, lets go of every target, takes the events under way, prints the summary.
-  // Returns how the stream ended.
+  // Returns how the stream ended, or else why a target could not be let go.
   Reply<void> Finish();
 
  private:
   Reply<void> Switch(bool enabled);
   Reply<void> NoteEarlyEnds();
   void RememberProbes();
+  void NoteNotLeft(RemoteError error);
+  Reply<void> Left();
   bool Detach();  // true: nobody holds any of the targets any more
   void Summarize();
 
@@ -49,6 +51,7 @@ class TracingSession {
   std::chrono::steady_clock::time_point started_;
   std::vector<v1::Target> targets_;
   std::vector<v1::Probe> probes_;
+  std::optional<RemoteError> not_left_;
   std::unique_ptr<EventPump> pump_;
 };
 

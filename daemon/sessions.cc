@@ -35,8 +35,13 @@ Result<Sessions::Left> Sessions::Leave(event::TargetId target, const SessionKey&
     if (!holders.empty()) return Left{};
   }
   holders_.erase(target);
-  PROBED_TRY(engine::DetachReport report, actions_.detach(target));
-  return Left{std::move(report), true};
+  auto report = actions_.detach(target);
+  if (!report.ok()) {
+    // Tried again when the session ends.
+    if (!session.id.empty()) holders_[target].insert(session);
+    return std::move(report).error();
+  }
+  return Left{*std::move(report), true};
 }
 
 std::vector<event::TargetId> Sessions::End(const SessionKey& session) {
