@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kDescription[] =
     "Put probes into running programs and watch them.\n"
-    "Example: probectl attach --pid 1234 -e 'p:my/open libc.so.6:openat path=+0(%si):string'";
+    "Example: probectl attach --pid 1234 -e 'p:my/open libc.so.6:open64 path=+0(%di):string'";
 
 void BuildApp(CLI::App& app, Invocation& invocation) {
   app.require_subcommand(1);

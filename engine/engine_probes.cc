@@ -29,24 +29,33 @@ Error TooManyProbes(uint32_t limit) {
                .metadata = {}};
 }
 
+// As in the kprobes list file, entry and return probes of one address have a line each.
+void AppendSite(const probe::ProcessState& state, const probe::Site& site, lang::ProbeKind kind,
+                std::vector<SiteInfo>& list) {
+  SiteInfo info{.target = state.id,
+                .address = site.address().value,
+                .module = site.place().module,
+                .offset = site.place().offset.value,
+                .symbol = site.place().symbol,
+                .kind = kind,
+                .disabled = true,
+                .gone = false,
+                .mechanism = site.mechanism(),
+                .reason = site.reason(),
+                .probes = {},
+                .hits = site.hits()};
+  for (const auto& probe : site.probes()) {
+    if (probe->definition->kind != kind) continue;
+    info.probes.push_back(probe->id);
+    if (probe->enabled) info.disabled = false;
+  }
+  if (!info.probes.empty()) list.push_back(std::move(info));
+}
+
 void AppendSites(const probe::ProcessState& state, std::vector<SiteInfo>& list) {
   for (const probe::Site* site : state.sites.Sorted()) {
-    if (site->probes().empty()) continue;  // the engine's own, or retired
-    SiteInfo info{.target = state.id,
-                  .address = site->address().value,
-                  .module = site->place().module,
-                  .offset = site->place().offset.value,
-                  .symbol = site->place().symbol,
-                  .kind = site->probes().front()->definition->kind,
-                  .disabled = !site->wanted(),
-                  .gone = false,
-                  .mechanism = site->mechanism(),
-                  .reason = site->reason(),
-                  .probes = {},
-                  .hits = site->hits()};
-    for (const auto& probe : site->probes())
-      info.probes.push_back(probe->id);
-    list.push_back(std::move(info));
+    AppendSite(state, *site, lang::ProbeKind::kEntry, list);
+    AppendSite(state, *site, lang::ProbeKind::kReturn, list);
   }
 }
 

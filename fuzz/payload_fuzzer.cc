@@ -20,13 +20,13 @@ class OneFile : public probed::lang::FileNamespace {
 };
 
 const probed::lang::EventSchema& Schema() {
-  static const auto& schema = *[] {
+  static const probed::lang::EventSchema schema = [] {
     OneFile files;
-    auto* set = new probed::lang::DefinitionSet(probed::lang::Dialect::kExtended);
-    auto applied = set->Apply(
+    probed::lang::DefinitionSet set(probed::lang::Dialect::kExtended);
+    auto applied = set.Apply(
         "p:g/e /f:0x10 a=%di:u8 b=+0(%si):string c=+0(%si):string[3] d=+0(%si):s32[5] e=%xmm0:f64",
         files);
-    return new probed::lang::EventSchema(set->Find(*applied.added)->schema);
+    return set.Find(*applied.added)->schema;
   }();
   return schema;
 }

@@ -136,8 +136,8 @@ void AddAttach(CLI::App& app, Invocation& invocation) {
       AddVerb(app, invocation, "attach",
               "Probe running processes until they end, Ctrl-C, --duration or --count.\n"
               "Without definitions the targets stay attached, for 'define'.\n"
-              "Example: probectl attach --pid 1234 -e 'p:my/open libc.so.6:openat "
-              "path=+0(%si):string'",
+              "Example: probectl attach --pid 1234 -e 'p:my/open libc.so.6:open64 "
+              "path=+0(%di):string'",
               [options, &invocation](Talk& talk) {
                 auto code = Attach(*options, invocation, talk);
                 return static_cast<int>(code.ok() ? *code : talk.Fail(code.error()));
@@ -145,7 +145,7 @@ void AddAttach(CLI::App& app, Invocation& invocation) {
   verb->add_option("-p,--pid", options->pids, "Process ids, separated by commas")
       ->required()
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->type_name("PID[,PID]");
   verb->add_flag("--follow", options->follow, "Follow forked children");
   AddDefinitionOptions(*verb, options->definitions);

@@ -80,7 +80,7 @@ void AddDetach(CLI::App& app, Invocation& invocation) {
   auto* targets = verb->add_option_group("Which");
   targets->add_option("-p,--pid", options->pids, "Process ids, separated by commas")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->type_name("PID[,PID]");
   targets->add_option("--target", options->targets, "Resource names: targets/PID-START")
       ->type_name("NAME");

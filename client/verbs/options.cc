@@ -52,7 +52,7 @@ void AddConnectionOptions(CLI::App& verb, Invocation& invocation) {
       ->group(kGroup);
   verb.add_option("--timeout", invocation.timeout_seconds,
                   "Give up a call to the daemon after so many seconds (30)")
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->type_name("SECONDS")
       ->group(kGroup);
 }
@@ -90,6 +90,16 @@ CLI::App* AddVerb(CLI::App& app, Invocation& invocation, const std::string& name
   AddConnectionOptions(*verb, invocation);
   AddTalkOptions(*verb, invocation);
   return verb;
+}
+
+CLI::Validator Positive() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double number = 0;
+        bool good = CLI::detail::lexical_cast(text, number) && number > 0;
+        return good ? std::string() : text + " is not a positive number";
+      },
+      "POSITIVE");
 }
 
 void AddDialectOption(CLI::App& verb, lang::Dialect& dialect) {
@@ -150,10 +160,10 @@ void AddStreamOptions(CLI::App& verb, StreamOptions& options) {
   verb.add_option("-o,--output", options.output, "Write events there; - is standard output")
       ->type_name("FILE");
   verb.add_option("--duration", options.duration_seconds, "Stop after so many seconds")
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->type_name("SECONDS");
   verb.add_option("--count", options.count, "Stop after so many events")
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->type_name("N");
 }
 
@@ -163,7 +173,7 @@ void AddJsonOption(CLI::App& verb, bool& json) {
 
 void AddTargetOption(CLI::App& verb, TargetOption& target) {
   auto* pid = verb.add_option("-p,--pid", target.pid, "Process id of an attached target")
-                  ->check(CLI::PositiveNumber)
+                  ->check(Positive())
                   ->type_name("PID");
   verb.add_option("--target", target.name, "Resource name: targets/PID-START")
       ->excludes(pid)

@@ -15,6 +15,9 @@ namespace probed::client {
 CLI::App* AddVerb(CLI::App& app, Invocation& invocation, const std::string& name,
                   const std::string& description, std::function<int(Talk&)> run);
 
+// For option->check(): CLI11's own speaks in 300 digits.
+CLI::Validator Positive();
+
 void AddDialectOption(CLI::App& verb, lang::Dialect& dialect);
 
 // Definition lines of -e and -f, in the order given.

@@ -14,8 +14,11 @@ namespace {
 ExitCode Targets(bool json, Api& api, Talk& talk) {
   auto targets = api.ListTargets();
   if (!targets) return talk.Fail(targets.error());
-  for (const auto& target : *targets)
+  for (const auto& target : *targets) {
+    // Those that ended or were let go are remembered for their probes' last counters only.
+    if (target.state() != v1::Target::STATE_RUNNING) continue;
     PrintLine(json ? TargetJson(target) : TargetLine(target));
+  }
   return ExitCode::kOk;
 }
 
