@@ -123,7 +123,10 @@ void Controller::OnThreadStart(tracee::Stopped& stopped) {
   hits_.LeaveOurCode(stopped, *state, /*fault=*/false);
 }
 
-void Controller::OnThreadExit(tracee::Process&, pid_t) {}
+void Controller::OnThreadExit(tracee::Process& process, pid_t tid) {
+  ProcessState* state = ProcessState::Of(process);
+  if (state != nullptr) hits_.returns().HandOver(*state, tid);
+}
 
 tracee::ChildChoice Controller::OnFork(tracee::Process& parent, tracee::Process& child,
                                        tracee::Stopped& child_stopped) {

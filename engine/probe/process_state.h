@@ -74,7 +74,7 @@ class ProcessState final : public tracee::Extension {
   bool leaving = false;
   // What the program does on SIGTRAP; nothing: the default. See trap_signal.h.
   std::optional<TrapAction> trap_action;
-  // A call has returned in another thread than it was made in.
+  // A call has returned, or may return, in another thread than it was made in.
   bool stacks_migrate = false;
   std::string executable;
   // Files that were searched for unwinders, by device and inode.

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "engine/lang/fetch_program.h"
+#include "engine/probe/address_space.h"
 
 namespace probed::probe {
 namespace {
@@ -51,6 +52,30 @@ std::vector<OutstandingReturn> Admit(std::span<const std::shared_ptr<Probe>> pro
   return admitted;
 }
 
+// Larger stacks do not migrate.
+constexpr uint64_t kLargestCoroutine = 1 << 20;
+// Threads that never return leave their slots hijacked.
+constexpr size_t kMostAdopted = 256;
+
+tracee::Thread* AnotherThread(const tracee::Process& process, pid_t tid) {
+  for (const auto& [other, thread] : process.threads()) {
+    if (other != tid && thread->role() == tracee::Thread::Role::kThread) return thread.get();
+  }
+  return nullptr;
+}
+
+// What other threads wait for on the stack that starts at `sp`.
+template <typename Visit>
+void EraseForeign(tracee::Thread& thread, ProcessState& state, uint64_t sp, uint64_t end,
+                  Visit visit) {
+  for (const auto& [tid, other] : state.process.threads()) {
+    if (other.get() == &thread) continue;
+    std::erase_if(ThreadState::Of(*other).returns.frames(), [&](const PendingReturn& frame) {
+      return frame.slot >= sp && frame.slot < end && visit(frame);
+    });
+  }
+}
+
 bool IsUnwanted(const OutstandingReturn& outstanding) {
   return !outstanding.probe().enabled;
 }
@@ -73,6 +98,23 @@ std::vector<PendingReturn> Claim(tracee::Thread& thread, ProcessState& state, ui
 bool GiveBack(tracee::Stopped& stopped, const ProcessState& state, const PendingReturn& frame) {
   return Holds(stopped, frame.slot, state.trampoline.value) &&
          WriteWord(stopped, frame.slot, frame.real_return);
+}
+
+void GiveUpForeign(tracee::Stopped& stopped, ProcessState& state) {
+  uint64_t sp = stopped.regs().rsp;
+  bool any = false;
+  EraseForeign(stopped.thread(), state, sp, sp + kLargestCoroutine, [&](const PendingReturn&) {
+    any = true;
+    return false;
+  });
+  if (!any) return;
+  auto space = AddressSpace::Read(state.id.pid);
+  const elf::Mapping* stack = space.ok() ? space->map().At(RemoteAddr{sp}) : nullptr;
+  if (stack == nullptr) return;
+  EraseForeign(stopped.thread(), state, sp, stack->end.value, [&](const PendingReturn& frame) {
+    (void)GiveBack(stopped, state, frame);
+    return true;
+  });
 }
 
 }  // namespace
@@ -133,9 +175,32 @@ bool ReturnHandler::OnReturn(tracee::Stopped& stopped, ProcessState& state) {
   return true;
 }
 
+void ReturnHandler::HandOver(ProcessState& state, pid_t tid) {
+  auto ended = state.process.threads().find(tid);
+  if (ended == state.process.threads().end()) return;
+  if (ended->second->role() != tracee::Thread::Role::kThread) return;
+  ReturnStack& returns = ThreadState::Of(*ended->second).returns;
+  tracee::Thread* heir = returns.empty() ? nullptr : AnotherThread(state.process, tid);
+  if (heir == nullptr) return;
+  ReturnStack& adopted = ThreadState::Of(*heir).returns;
+  for (auto& frame : returns.frames()) {
+    uint64_t word = 0;
+    Status read = state.process.memory().Read(RemoteAddr{frame.slot},
+                                              std::as_writable_bytes(std::span(&word, 1)));
+    if (!read.ok() || word != state.trampoline.value) continue;
+    frame.probes.clear();
+    adopted.DropAt(frame.slot);
+    if (adopted.size() >= kMostAdopted) continue;
+    adopted.Adopt(std::move(frame));
+    state.stacks_migrate = true;
+  }
+  returns.Clear();
+}
+
 void ReturnHandler::Lift(tracee::Stopped& stopped, ProcessState& state) {
   ReturnStack& returns = ThreadState::Of(stopped.thread()).returns;
   returns.BeginWalk(stopped.regs().rsp);
+  GiveUpForeign(stopped, state);
   std::erase_if(returns.frames(), [&](PendingReturn& frame) {
     if (frame.lifted) return false;
     if (!Holds(stopped, frame.slot, state.trampoline.value)) return !frame.chained;  // dead

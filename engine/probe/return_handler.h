@@ -25,7 +25,12 @@ class ReturnHandler {
   // puts the ip at the real return address. False: nobody of ours was called from here.
   bool OnReturn(tracee::Stopped& stopped, ProcessState& state);
 
-  // Before an unwinder runs: every slot of the thread shows its real address until Relay().
+  // A thread has ended; what it waited for is missed. A coroutine that it called may go on in
+  // another thread, so its slots are still known there.
+  void HandOver(ProcessState& state, pid_t tid);
+
+  // Before an unwinder runs: every slot of the thread shows its real address until Relay(). What
+  // other threads wait for on the same stack, a coroutine's, is given up.
   void Lift(tracee::Stopped& stopped, ProcessState& state);
   // After the outermost unwinding: frames that are still on the stack are hijacked again, the rest
   // is missed.

@@ -64,6 +64,8 @@ class ReturnStack {
   std::vector<PendingReturn>& frames() { return frames_; }
 
   void Push(PendingReturn frame) { frames_.push_back(std::move(frame)); }
+  // As the outermost: of another thread.
+  void Adopt(PendingReturn frame) { frames_.insert(frames_.begin(), std::move(frame)); }
   // The innermost frame that uses `slot`, or null.
   const PendingReturn* Find(uint64_t slot) const;
   // Removes and returns the frames that return through `slot` now, innermost first: one, or a chain

@@ -160,6 +160,26 @@ TEST_F(ReturnTest, CoroutineReturnsInAnotherThread) {
     EXPECT_NE(hit.tid, puppet.pid());
 }
 
+// The thread that made the call has ended by then: missed, but the program goes on.
+TEST_F(ReturnTest, CoroutineOutlivesItsThread) {
+  Puppet puppet("coroutine");
+  TargetId target = Attach(puppet);
+  ProbeId probe = Define(target, fmt::format("r:t/work {}:work", puppet.path()));
+  EXPECT_EQ(puppet.Ask("-50"), "1275");
+  EXPECT_EQ(Counters(probe).hits, 50u);
+  EXPECT_EQ(Counters(probe).missed, 50u);
+}
+
+TEST_F(ReturnTest, CoroutineThrowsInAnotherThread) {
+  Puppet puppet("migrating");
+  TargetId target = Attach(puppet);
+  ProbeId probe = Define(target, fmt::format("r:t/work {}:work", puppet.path()));
+  EXPECT_EQ(puppet.Ask("50"), "1275");
+  EXPECT_EQ(puppet.Ask("-50"), "1275");
+  EXPECT_EQ(Counters(probe).hits, 100u);
+  EXPECT_EQ(Counters(probe).missed, 100u);
+}
+
 TEST_F(EngineTest, ExceptionsPassThroughHijackedFrames) {
   Puppet puppet("throwing");
   TargetId target = Attach(puppet);

@@ -1,0 +1,60 @@
+// "N": N coroutines are suspended inside work() by this thread and resumed by another; prints the
+// sum of what work() threw. "-N": the first thread is one that has ended by then.
+#include <pthread.h>
+#include <cstdio>
+#include <cstdlib>
+#include <ucontext.h>
+
+static ucontext_t first, second, coroutine;
+static ucontext_t* resumer;
+static char stack[65536];
+static long sum;
+
+extern "C" __attribute__((noinline, noipa)) long work(long x) {
+  swapcontext(&coroutine, resumer);
+  throw x;
+}
+
+static void body(int x) {
+  try {
+    sum += 1000 * work(x);
+  } catch (long thrown) {
+    sum += thrown;
+  }
+  swapcontext(&coroutine, resumer);
+}
+
+static void* enter(void* context) {
+  resumer = static_cast<ucontext_t*>(context);
+  swapcontext(resumer, &coroutine);
+  return nullptr;
+}
+
+static void enter_in_thread(ucontext_t* context) {
+  pthread_t thread;
+  pthread_create(&thread, nullptr, enter, context);
+  pthread_join(thread, nullptr);
+}
+
+static void run(int x, bool in_thread) {
+  getcontext(&coroutine);
+  coroutine.uc_stack.ss_sp = stack;
+  coroutine.uc_stack.ss_size = sizeof stack;
+  makecontext(&coroutine, reinterpret_cast<void (*)()>(body), 1, x);
+  if (in_thread) enter_in_thread(&first);
+  else enter(&first);
+  enter_in_thread(&second);
+}
+
+int main() {
+  char line[64];
+  setvbuf(stdout, nullptr, _IOLBF, 0);
+  printf("ready\n");
+  while (fgets(line, sizeof line, stdin)) {
+    int number = atoi(line);
+    sum = 0;
+    for (int i = 1; i <= abs(number); ++i) run(i, number < 0);
+    printf("%ld\n", sum);
+  }
+  return 0;
+}
