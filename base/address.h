@@ -1,6 +1,7 @@
 #pragma once
-// Three kinds of address that look alike and must not be mixed: where a byte is in a file, where the
-// linker put it, and where it is in one process. Conversion goes through a segment or a module only.
+// Three kinds of address that look alike and must not be mixed: where a byte is in a file, where
+// the linker put it, and where it is in one process. Conversion goes through a segment or a module
+// only.
 
 #include <compare>
 #include <cstdint>

@@ -34,8 +34,8 @@ using Status = Result<void>;
   if (!result.ok()) return std::move(result).error();     \
   declaration = std::move(result).value()
 
-#define PROBED_RETURN_IF_ERROR(expression)                              \
-  do {                                                                  \
-    auto probed_status = (expression);                                  \
-    if (!probed_status.ok()) return std::move(probed_status).error();   \
+#define PROBED_RETURN_IF_ERROR(expression)                            \
+  do {                                                                \
+    auto probed_status = (expression);                                \
+    if (!probed_status.ok()) return std::move(probed_status).error(); \
   } while (false)

@@ -23,17 +23,17 @@ struct TargetId {
 };
 
 struct HitRecord {
-  uint64_t sequence = 0;     // daemon-wide, without holes before fan-out
+  uint64_t sequence = 0;  // daemon-wide, without holes before fan-out
   ProbeId probe = 0;
-  TargetId target;           // the process that was hit (a followed child has its own)
+  TargetId target;  // the process that was hit (a followed child has its own)
   int tid = 0;
   std::array<char, 16> comm{};
   uint32_t cpu = 0;
-  uint64_t monotonic_ns = 0; // both clocks are taken at the hit
+  uint64_t monotonic_ns = 0;  // both clocks are taken at the hit
   int64_t wall_ns = 0;
   lang::ProbeKind kind = lang::ProbeKind::kEntry;
-  uint64_t ip = 0;           // entry: probed address; return: real return address
-  uint64_t function = 0;     // return: address of the probed function
+  uint64_t ip = 0;        // entry: probed address; return: real return address
+  uint64_t function = 0;  // return: address of the probed function
   std::shared_ptr<const lang::EventSchema> schema;
   std::vector<std::byte> payload;
 };
@@ -51,9 +51,9 @@ enum class TargetChange : uint8_t { kAttached, kForked, kExecuted, kExited, kDet
 
 struct TargetNotice {
   TargetId target;
-  TargetId root;             // the target that was asked for
+  TargetId root;  // the target that was asked for
   TargetChange change = TargetChange::kAttached;
-  int exit_status = 0;       // wait(2) status for kExited
+  int exit_status = 0;  // wait(2) status for kExited
   std::string detail;
 };
 

@@ -40,8 +40,8 @@ class Hub {
   Hub& operator=(const Hub&) = delete;
 
   std::unique_ptr<Subscription> Subscribe(SubscribeOptions options);
-  void Publish(Item item);     // assigns HitRecord::sequence
-  void Close();                // ends every subscription after what is queued
+  void Publish(Item item);  // assigns HitRecord::sequence
+  void Close();             // ends every subscription after what is queued
   // Records of one probe that some subscriber lost, for the balance of counters.
   uint64_t LostOf(ProbeId probe) const;
   uint64_t published() const;

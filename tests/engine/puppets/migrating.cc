@@ -1,9 +1,9 @@
 // "N": N coroutines are suspended inside work() by this thread and resumed by another; prints the
 // sum of what work() threw. "-N": the first thread is one that has ended by then.
 #include <pthread.h>
+#include <ucontext.h>
 #include <cstdio>
 #include <cstdlib>
-#include <ucontext.h>
 
 static ucontext_t first, second, coroutine;
 static ucontext_t* resumer;
@@ -41,8 +41,10 @@ static void run(int x, bool in_thread) {
   coroutine.uc_stack.ss_sp = stack;
   coroutine.uc_stack.ss_size = sizeof stack;
   makecontext(&coroutine, reinterpret_cast<void (*)()>(body), 1, x);
-  if (in_thread) enter_in_thread(&first);
-  else enter(&first);
+  if (in_thread)
+    enter_in_thread(&first);
+  else
+    enter(&first);
   enter_in_thread(&second);
 }
 
@@ -53,7 +55,8 @@ int main() {
   while (fgets(line, sizeof line, stdin)) {
     int number = atoi(line);
     sum = 0;
-    for (int i = 1; i <= abs(number); ++i) run(i, number < 0);
+    for (int i = 1; i <= abs(number); ++i)
+      run(i, number < 0);
     printf("%ld\n", sum);
   }
   return 0;
