@@ -88,6 +88,8 @@ Result<CreateOutcome> Engine::CreateProbes(TargetId target, const std::vector<st
         options.validate_only ? state_->Preview(*group, request) : state_->Install(*group, request);
   }
   if (!request.errors().empty() || options.validate_only) request.Undo();
+  // What looked like a missing file was a missing process.
+  if (!request.errors().empty() && names.Gone()) return TargetNotFound(target);
   outcome.errors = std::move(request.errors());
   return outcome;
 }

@@ -1,5 +1,7 @@
 #include "engine/target_namespace.h"
 
+#include <fcntl.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +9,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/file.h"
 #include "engine/probe/ifunc.h"
 
 namespace probed::engine {
@@ -37,6 +40,10 @@ Error IfuncError(const std::string& path, const elf::File& file, const elf::Symb
 }
 
 }  // namespace
+
+bool TargetNamespace::Gone() const {
+  return !OpenFile(fmt::format("/proc/{}/root", pid_), O_PATH).ok();
+}
 
 lang::FileLookup TargetNamespace::Lookup(const std::string& path) {
   auto file = space_.Resolve(path);

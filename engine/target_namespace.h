@@ -21,6 +21,8 @@ class TargetNamespace final : public lang::FileNamespace {
   Result<uint64_t> ResolveSymbol(const std::string& path, const std::string& symbol,
                                  uint64_t addend) override;
 
+  // The process has ended: every path fails to be found in it.
+  bool Gone() const;
   Result<std::shared_ptr<const elf::File>> Open(const std::string& path);
   Result<elf::Symbol> FindFunction(const std::string& path, const std::string& symbol);
   // What is to be said about how the last symbol was found; empty: nothing. Forgets it.
