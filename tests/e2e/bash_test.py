@@ -32,6 +32,7 @@ class Bash(unittest.TestCase):
                 terminal.type("sleep 50\n")
                 terminal.expect("sleep 50")
                 wait_until(lambda: len(trace.records(output.read_text("latin-1"))) >= 3, 10)
+                wait_until(lambda: terminal.front() == "sleep", 10)
                 terminal.type("\x03")  # belongs to the program in front, not to the session
                 terminal.expect("ready> ")
                 terminal.type("exit 7\n")

@@ -43,6 +43,14 @@ class Terminal:
         wait_until(seen, seconds, f"{text!r} on the terminal, which shows {self.text[-800:]!r}")
         self.text = self.text.split(text, 1)[1]
 
+    def front(self):
+        """Name of the program that a typed Ctrl-C goes to."""
+        try:
+            with open(f"/proc/{os.tcgetpgrp(self._fd)}/comm", encoding="latin-1") as comm:
+                return comm.read().strip()
+        except OSError:
+            return ""
+
     def type(self, text):
         os.write(self._fd, text.encode())
 
