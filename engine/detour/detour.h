@@ -1,0 +1,91 @@
+#pragma once
+// The code that a jump at a site leads to: it records the hit without a trap and runs the displaced
+// instructions. Assembled here as bytes for a known address; nothing here touches a target. Pure.
+//
+// In generated code: no system call, no libc, no vector or x87 instruction; the program's 128-byte
+// red zone is left alone; flags and registers are restored; the stack pointer is constant between
+// prologue and epilogue, so whoever finds a thread inside can tell its registers (leave.h).
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/arch/x86_64/instruction.h"
+#include "engine/arch/x86_64/region.h"
+#include "engine/lang/fetch_code.h"
+#include "engine/lang/fetch_program.h"
+#include "engine/ring/layout.h"
+
+namespace probed::detour {
+
+// Where the target has mapped the shared memory.
+struct SharedMemory {
+  uint64_t control = 0;
+  uint64_t ring = 0;
+  ring::Geometry geometry;
+};
+
+// One entry probe on the site, in the order they run (newest first).
+struct DetourProbe {
+  const lang::FetchProgram* program = nullptr;
+  lang::FetchLimits limits;
+  uint64_t file_base = 0;  // base of `@+N`
+  uint32_t index = 0;      // in ProbeControl and ProbeCounters
+};
+
+struct DetourRequest {
+  uint64_t site = 0;
+  uint64_t buffer = 0;  // where the code will stand, within +-2 GiB of the site
+  std::span<const arch::Instruction> region;  // the instructions that the jump displaces
+  std::span<const DetourProbe> probes;
+  SharedMemory memory;
+};
+
+// A load that may fault, and where the thread goes on when it does. Offsets in the code.
+struct FixUp {
+  uint32_t load = 0;
+  uint32_t resume = 0;
+};
+
+// An instruction of the prologue: how far the stack pointer is below the program's when the ip is
+// at `offset`; every other register, and the flags, are still the program's.
+struct PrologueStep {
+  uint32_t offset = 0;
+  uint32_t below = 0;
+};
+
+// A register of user_regs_struct that stands in the save area, and where (bytes above rsp).
+struct SavedRegister {
+  uint16_t user_regs_offset = 0;
+  uint16_t stack_offset = 0;
+};
+
+struct ProbeBlock {
+  uint32_t begin = 0;      // code of this probe
+  uint32_t reserved = 0;   // from here until `committed` a reservation is held
+  uint32_t committed = 0;  // from here on the hit is recorded, counted or dropped
+  uint32_t end = 0;
+};
+
+struct Detour {
+  std::vector<uint8_t> code;
+  std::vector<FixUp> fix_ups;  // ascending by load
+  std::vector<PrologueStep> prologue;
+  uint32_t body = 0;       // from here to `displaced`: registers are in the save area
+  uint32_t save_area = 0;  // bytes from rsp in the body up to the program's own rsp
+  std::vector<SavedRegister> saved;
+  std::vector<ProbeBlock> blocks;  // one per probe
+  uint32_t displaced = 0;          // the displaced instructions begin
+  arch::RegionCopy region;         // their states; offsets are from `displaced`
+};
+
+// DETOUR_UNSUPPORTED names what needs the daemon ($comm, vector registers, too long a record...),
+// and DISPLACEMENT_OUT_OF_RANGE a buffer that is too far away.
+Result<Detour> Assemble(const DetourRequest& request);
+
+// Upper bound of a detour's size, to reserve a buffer before its address is known.
+Result<uint32_t> MeasureDetour(const DetourRequest& request);
+
+}  // namespace probed::detour

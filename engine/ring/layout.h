@@ -1,0 +1,107 @@
+#pragma once
+// The memory that a target with optimized probes shares with the daemon: plain structs, agreed
+// between generated code (engine/detour) and the reader (reader.h). Two memfds per process:
+//
+//   control  written by the daemon only, mapped read-only in the target and sealed against more:
+//            ControlHeader, tails[cpu_count], ProbeControl[kMaxProbes]
+//   ring     written by the target: ProbeCounters[kMaxProbes], then for each CPU a RingHeader, then
+//            for each CPU `ring_bytes` of records
+//
+// What is in the ring memfd is hostile input. Little-endian, naturally aligned.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace probed::ring {
+
+inline constexpr uint32_t kMaxProbes = 1u << 16;  // (site, probe) pairs of one process at a time
+inline constexpr uint32_t kRecordAlignment = 8;
+inline constexpr uint32_t kMaxRecordBytes = 65535 * kRecordAlignment;  // what `commit` can say
+
+// Begins the control memfd. The first words are one node of the tracer thread's robust futex list
+// (set_robust_list(2)): the kernel marks `armed` when that thread dies, by whatever cause.
+struct alignas(64) ControlHeader {
+  uint64_t robust_next = 0;
+  uint32_t armed = 0;  // the tracer's tid; no bit of kArmedMask is left once it is gone
+  uint32_t reserved = 0;
+};
+inline constexpr uint32_t kArmedMask = 0x3fffffff;  // FUTEX_TID_MASK
+
+// How much is read of each ring: bytes since the start, as RingHeader::head. Daemon only.
+struct alignas(64) RingTail {
+  uint64_t tail = 0;
+};
+
+enum ProbeMode : uint32_t {
+  kModeOff = 0,     // nothing
+  kModeCount = 1,   // only ProbeCounters::counted
+  kModeRecord = 2,  // a record for each hit
+};
+
+struct ProbeControl {
+  uint32_t mode = kModeOff;
+  uint32_t reserved = 0;
+};
+
+// One per (site, probe), only ever added to, atomically.
+struct alignas(64) ProbeCounters {
+  uint64_t counted = 0;   // hits in kModeCount
+  uint64_t filtered = 0;  // dropped by the filter or by sampling
+  uint64_t missed = 0;    // return probes: no frame was free
+  uint64_t lost = 0;      // the ring was full
+  uint64_t sampled = 0;   // scratch of the sampling code
+  uint64_t oversize = 0;  // recorded and lost: over the kernel dialect's record limit
+};
+
+struct alignas(128) RingHeader {
+  // Bytes reserved since the start; a multiple of 8. Advanced by compare-and-exchange, so a thread
+  // that is preempted or moved to another CPU meanwhile does no harm.
+  uint64_t head = 0;
+};
+
+inline constexpr uint32_t kPaddingRecord = 0xffffffff;    // up to the end of the ring
+inline constexpr uint32_t kAbandonedRecord = 0xfffffffe;  // the daemon finished this hit itself
+
+struct RecordHeader {
+  // Written last: position / 8 << 16 | length / 8, where position is `head` at the reservation and
+  // length counts header, payload and rounding. Any other value: not written yet.
+  uint64_t commit = 0;
+  uint64_t tsc = 0;
+  uint64_t thread = 0;  // the thread's fs base
+  uint32_t probe = 0;   // index of its ProbeControl and ProbeCounters
+  uint32_t payload_bytes = 0;
+};
+static_assert(sizeof(RecordHeader) == 32);
+
+constexpr uint64_t CommitWord(uint64_t position, uint64_t length) {
+  return position / kRecordAlignment << 16 | length / kRecordAlignment;
+}
+
+// A return probe's payload is preceded by the real return address (counted in payload_bytes).
+
+// Sizes and offsets that follow from the number of CPUs and the size of each ring.
+struct Geometry {
+  uint32_t cpu_count = 0;   // rings; CPU numbers at or above it share the last one
+  uint64_t ring_bytes = 0;  // power of two, multiple of the page size
+
+  constexpr uint64_t tail_offset(uint32_t cpu) const {
+    return sizeof(ControlHeader) + cpu * sizeof(RingTail);
+  }
+  constexpr uint64_t control_offset(uint32_t probe) const {
+    return tail_offset(cpu_count) + probe * sizeof(ProbeControl);
+  }
+  constexpr uint64_t control_bytes() const { return RoundToPage(control_offset(kMaxProbes)); }
+  constexpr uint64_t counters_offset(uint32_t probe) const { return probe * sizeof(ProbeCounters); }
+  constexpr uint64_t head_offset(uint32_t cpu) const {
+    return counters_offset(kMaxProbes) + cpu * sizeof(RingHeader);
+  }
+  constexpr uint64_t records_offset(uint32_t cpu) const {
+    return RoundToPage(head_offset(cpu_count)) + cpu * ring_bytes;
+  }
+  constexpr uint64_t ring_area_bytes() const { return records_offset(cpu_count); }
+
+ private:
+  static constexpr uint64_t RoundToPage(uint64_t bytes) { return (bytes + 4095) & ~uint64_t{4095}; }
+};
+
+}  // namespace probed::ring
