@@ -55,11 +55,15 @@ struct alignas(64) ProbeCounters {
 
 struct alignas(128) RingHeader {
   // Bytes reserved since the start; a multiple of 8. Advanced by compare-and-exchange, so a thread
-  // that is preempted or moved to another CPU meanwhile does no harm.
+  // that is preempted or moved to another CPU meanwhile does no harm. Read after RingTail::tail:
+  // then it is not behind it, and `head + length - tail <= ring_bytes` says that there is room.
+  // The reader advances it too, to skip a part of an empty ring.
   uint64_t head = 0;
 };
 
-inline constexpr uint32_t kPaddingRecord = 0xffffffff;    // up to the end of the ring
+// A record never wraps. One that would is preceded, in the same reservation, by padding up to the
+// end of the ring; where that is shorter than RecordHeader only the commit word is written.
+inline constexpr uint32_t kPaddingRecord = 0xffffffff;
 inline constexpr uint32_t kAbandonedRecord = 0xfffffffe;  // the daemon finished this hit itself
 
 struct RecordHeader {

@@ -1,11 +1,15 @@
 #pragma once
 // Drains the records of one process from shared memory, trusting none of it. One thread; the
 // memory is the daemon's own mapping of the two memfds (layout.h) and outlives the reader.
+//
+// What was read is zeroed before its room is given back, so what a program can place in a record
+// (a string, say) is never taken for a record of a later lap that is not written yet.
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -24,18 +28,57 @@ struct RawRecord {
 
 class Reader {
  public:
+  using Sink = std::function<void(const RawRecord&)>;
+
+  // The spans are at least as large as the geometry says, and aligned to pages.
   Reader(Geometry geometry, std::span<std::byte> control, std::span<std::byte> ring);
 
   // Hands over every record that is committed now, CPU by CPU, each CPU's in order, at most
-  // `max_bytes` of each ring; then gives the room back. RING_CORRUPT: what was found cannot have
-  // been written by a detour; nothing more may be read from this process.
-  Status Drain(uint64_t max_bytes, const std::function<void(const RawRecord&)>& sink);
+  // `max_bytes` of each ring (and at least one record); then gives the room back. RING_CORRUPT:
+  // what was found cannot have been written by a detour; nothing more may be read from this
+  // process, and every later call says the same.
+  Status Drain(uint64_t max_bytes, const Sink& sink);
 
   // Bytes reserved and not yet read, over all rings; a hint for how often to poll.
   uint64_t backlog() const;
   // The process has ended: what is still uncommitted in front of others never will be. Hands over
   // what stands behind such holes where their length can be told.
-  Status DrainRest(const std::function<void(const RawRecord&)>& sink);
+  Status DrainRest(const Sink& sink);
+
+  // Returns to the system the pages that bursts have used. Costs page faults later, so it is for
+  // rings that are idle; nothing is lost when one is not.
+  void ReleasePages();
+
+ private:
+  struct Cpu {
+    uint64_t tail = 0;  // as published in RingTail
+    uint64_t used = 0;  // bytes from the ring's beginning that may have pages
+  };
+  struct Place {
+    uint64_t position = 0;
+    uint64_t length = 0;  // 0: not committed
+  };
+
+  std::byte* At(uint32_t cpu, uint64_t position) const;
+  Result<uint64_t> LoadHead(uint32_t cpu);
+  Place PlaceAt(uint32_t cpu, uint64_t position) const;
+  bool Fits(Place place, uint64_t head) const;
+  Place NextBehindHole(uint32_t cpu, uint64_t position, uint64_t head) const;
+  Status Deliver(uint32_t cpu, Place place, const Sink& sink);
+  Status DrainCpu(uint32_t cpu, uint64_t max_bytes, const Sink& sink);
+  Status DrainRestOf(uint32_t cpu, const Sink& sink);
+  void GiveBack(uint32_t cpu, uint64_t position);
+  void PublishTail(uint32_t cpu, uint64_t position);
+  template <class Function>
+  void TakeToEnd(uint32_t cpu, Function while_taken);
+  Error Corrupt(uint32_t cpu, std::string_view what);
+
+  const Geometry geometry_;
+  const std::span<std::byte> control_;
+  const std::span<std::byte> ring_;
+  std::vector<Cpu> cpus_;
+  std::vector<std::byte> payload_;  // reused
+  bool corrupt_ = false;
 };
 
 }  // namespace probed::ring
