@@ -7,10 +7,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <set>
-
 #include "engine/arch/x86_64/disassembler.h"
+#include "tests/arch/comparable.h"
 #include "tests/arch/forms.h"
 #include "tests/arch/hex.h"
 #include "tests/arch/mechanisms.h"
@@ -22,43 +20,6 @@ namespace {
 
 constexpr uint64_t kHighBase = 0x2000'1000'0000;  // addresses of more than 32 bits
 constexpr uint64_t kLowBase = 0x1000'0000;        // for 67 prefixes and absolute addresses
-
-uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 0);
-}
-
-// Why an instruction cannot be compared with itself; null when it can.
-const char* Skipped(ZydisMnemonic mnemonic) {
-  switch (mnemonic) {
-    case ZYDIS_MNEMONIC_RDTSC:
-    case ZYDIS_MNEMONIC_RDTSCP:
-    case ZYDIS_MNEMONIC_RDPMC:
-    case ZYDIS_MNEMONIC_RDPRU:
-      return "reads a counter";
-    case ZYDIS_MNEMONIC_RDRAND:
-    case ZYDIS_MNEMONIC_RDSEED:
-      return "random";
-    case ZYDIS_MNEMONIC_CPUID:
-      return "reads the hypervisor's clock and this processor's number";
-    case ZYDIS_MNEMONIC_UMWAIT:
-    case ZYDIS_MNEMONIC_TPAUSE:
-      return "reports whether time ran out";
-    case ZYDIS_MNEMONIC_XBEGIN:
-    case ZYDIS_MNEMONIC_XTEST:
-      return "a transaction aborts when it likes";
-    case ZYDIS_MNEMONIC_VMCALL:
-    case ZYDIS_MNEMONIC_VMMCALL:
-      return "belongs to the hypervisor";
-    default:
-      return nullptr;
-  }
-}
-
-// A 67 prefix cuts the addresses of operands, but not the target of a relative branch.
-bool NeedsLowAddresses(const ZydisDecodedInstruction& instruction) {
-  return instruction.address_width == 32 && !instruction.raw.imm[0].is_relative;
-}
 
 struct Counts {
   size_t forms = 0;
@@ -99,7 +60,7 @@ class Comparison {
  private:
   void RunForm(const std::string& form, const std::vector<uint8_t>& code, uint64_t states) {
     std::optional<Disassembly> disassembly = Disassemble(code);
-    if (const char* why = Skipped(disassembly->instruction.mnemonic)) {
+    if (const char* why = WhyNotComparable(disassembly->instruction.mnemonic)) {
       ++counts_.skipped[fmt::format(
           "{}: {}", ZydisMnemonicGetString(disassembly->instruction.mnemonic), why)];
       return;

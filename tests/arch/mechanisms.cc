@@ -7,29 +7,6 @@ namespace {
 
 constexpr int kMaxSteps = 1 << 14;  // rounds of one string instruction
 
-bool IsBreakpoint(const Stop& stop) {
-  return stop.signal == SIGTRAP && stop.code == SI_KERNEL;
-}
-
-// A branch ends at one of the int3 that fill the code, or at a fetch from where nothing is mapped.
-bool WentElsewhere(const Stop& stop, Outcome& outcome, uint64_t here) {
-  constexpr uint64_t kResumeFlag = 1 << 16;  // set for the failed fetch, not for the branch
-  user_regs_struct& regs = outcome.state.regs;
-  if (IsBreakpoint(stop)) {
-    --regs.rip;
-    return true;
-  }
-  if (stop.signal != SIGSEGV || regs.rip == here) return false;
-  regs.eflags &= ~kResumeFlag;
-  return true;
-}
-
-void SetFault(const Stop& stop, Outcome& outcome) {
-  outcome.signal = stop.signal;
-  outcome.signal_code = stop.code;
-  outcome.signal_address = stop.address;
-}
-
 std::vector<uint8_t> WithBreakpoint(const Instruction& instruction) {
   std::vector<uint8_t> code(instruction.code().begin(), instruction.code().end());
   code[0] = 0xcc;
@@ -74,6 +51,24 @@ void GiveFaultToProgram(const Placed& placed, const Instruction& instruction, co
 
 }  // namespace
 
+bool WentElsewhere(const Stop& stop, Outcome& outcome, const CodeBytes& here) {
+  constexpr uint64_t kResumeFlag = 1 << 16;  // set for the failed fetch, not for the branch
+  user_regs_struct& regs = outcome.state.regs;
+  if (stop.signal == SIGTRAP && stop.code == SI_KERNEL) {
+    --regs.rip;
+    return true;
+  }
+  if (stop.signal != SIGSEGV || regs.rip - here.address < here.size) return false;
+  regs.eflags &= ~kResumeFlag;
+  return true;
+}
+
+void SetFault(const Stop& stop, Outcome& outcome) {
+  outcome.signal = stop.signal;
+  outcome.signal_code = stop.code;
+  outcome.signal_address = stop.address;
+}
+
 Outcome RunNative(Puppet& puppet, std::span<const uint8_t> code, const MachineState& state) {
   Outcome outcome{.ran = true};
   Stop stop;
@@ -81,7 +76,8 @@ Outcome RunNative(Puppet& puppet, std::span<const uint8_t> code, const MachineSt
   puppet.SetState(state);
   if (!puppet.Continue(stop)) return outcome.trouble = "the child is gone", outcome;
   outcome.state = puppet.GetState();
-  outcome.finished = WentElsewhere(stop, outcome, puppet.base() + layout::kInstruction);
+  outcome.finished =
+      WentElsewhere(stop, outcome, {puppet.base() + layout::kInstruction, code.size()});
   if (!outcome.finished) SetFault(stop, outcome);
   return outcome;
 }
@@ -112,7 +108,7 @@ Outcome RunBoosted(Puppet& puppet, const Instruction& instruction, uint64_t aren
   if (!puppet.Continue(stop)) return outcome.trouble = "the child is gone", outcome;
   outcome.state = puppet.GetState();
   if (!placed->Contains(outcome.state.regs.rip)) {
-    outcome.finished = WentElsewhere(stop, outcome, placed->original);
+    outcome.finished = WentElsewhere(stop, outcome, {placed->original, instruction.length});
   }
   if (!outcome.finished) GiveFaultToProgram(*placed, instruction, stop, outcome);
   return outcome;

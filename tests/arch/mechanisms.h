@@ -9,6 +9,17 @@
 
 namespace probed::arch {
 
+struct CodeBytes {
+  uint64_t address = 0;
+  uint64_t size = 0;
+};
+
+// Whether the code `here` was left: a branch ends at one of the int3 that fill the code, or at a
+// fetch from where nothing is mapped. Makes the outcome's registers those of the branch.
+bool WentElsewhere(const Stop& stop, Outcome& outcome, const CodeBytes& here);
+void SetFault(const Stop& stop, Outcome& outcome);
+
+// `code`: one instruction, or several in a row.
 Outcome RunNative(Puppet& puppet, std::span<const uint8_t> code, const MachineState& state);
 
 // `ran` is false when Emulate declines.

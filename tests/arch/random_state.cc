@@ -171,7 +171,7 @@ void RandomState::FillMemory(std::vector<uint8_t>& memory) {
   }
 }
 
-void RandomState::AimMemoryOperand(std::vector<uint8_t>& code, MachineState& state) {
+void RandomState::AimMemoryOperand(std::vector<uint8_t>& code, uint64_t end, MachineState& state) {
   std::optional<Disassembly> disassembly = Disassemble(code);
   const ZydisDecodedOperand* operand = MemoryOperandOf(*disassembly);
   if (operand == nullptr || operand->mem.type == ZYDIS_MEMOP_TYPE_MIB) return;
@@ -182,7 +182,7 @@ void RandomState::AimMemoryOperand(std::vector<uint8_t>& code, MachineState& sta
   bool from_rip = ZydisRegisterGetClass(memory.base) == ZYDIS_REGCLASS_IP;
   const auto& raw = disassembly->instruction.raw;
   if (from_rip || (memory.base == ZYDIS_REGISTER_NONE && !IsGeneral(memory.index))) {
-    if (from_rip) target -= base_ + layout::kInstruction + code.size();
+    if (from_rip) target -= end;
     if (raw.disp.size == 32) WriteAt(code, raw.disp.offset, static_cast<uint32_t>(target));
     return;
   }
@@ -196,17 +196,16 @@ void RandomState::AimMemoryOperand(std::vector<uint8_t>& code, MachineState& sta
   state.regs.*kGeneral[ZydisRegisterGetId(memory.base)] = target;
 }
 
-// A branch must not lead into the instruction's own bytes, which a probe changes.
-void RandomState::AimRelativeBranch(std::vector<uint8_t>& code) {
+// A branch must not lead into bytes that a probe changes: past as many instructions as a run has.
+void RandomState::AimRelativeBranch(std::vector<uint8_t>& code, uint64_t end) {
   std::optional<Disassembly> disassembly = Disassemble(code);
   const auto& immediate = disassembly->instruction.raw.imm[0];
   if (!immediate.is_relative) return;
-  if (immediate.size == 8) code[immediate.offset] = static_cast<uint8_t>(16 + Below(200));
-  if (immediate.size == 8 && code[immediate.offset] >= 0xe0) code[immediate.offset] = 0x90;
+  if (immediate.size == 8) code[immediate.offset] = static_cast<uint8_t>(78 + Below(82));
+  if (immediate.size == 8 && code[immediate.offset] >= 0x80) code[immediate.offset] = 0x90;
   if (immediate.size == 32) {
     uint64_t target = Chance(50) ? CodeAddress() : DataAddress();
-    WriteAt(code, immediate.offset,
-            static_cast<uint32_t>(target - (base_ + layout::kInstruction + code.size())));
+    WriteAt(code, immediate.offset, static_cast<uint32_t>(target - end));
   }
 }
 
@@ -241,13 +240,21 @@ void RandomState::Restrain(const std::vector<uint8_t>& code, MachineState& state
 }
 
 MachineState RandomState::Make(std::vector<uint8_t>& code) {
+  return Make(std::span(&code, 1));
+}
+
+MachineState RandomState::Make(std::span<std::vector<uint8_t>> run) {
   MachineState state = initial_;
   FillRegisters(state.regs);
   FillVectors(state.xstate);
   state.memory = memory_;
-  AimMemoryOperand(code, state);
-  AimRelativeBranch(code);
-  Restrain(code, state);
+  uint64_t end = base_ + layout::kInstruction;
+  for (std::vector<uint8_t>& code : run) {
+    end += code.size();
+    AimMemoryOperand(code, end, state);
+    AimRelativeBranch(code, end);
+    Restrain(code, state);
+  }
   return state;
 }
 

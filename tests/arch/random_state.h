@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "tests/arch/machine_state.h"
@@ -18,6 +19,8 @@ class RandomState {
   // A state to start `code` from. Rewrites the distances in `code` that name fixed places, so that
   // they name places of the layout.
   MachineState Make(std::vector<uint8_t>& code);
+  // The same for several instructions one behind the other. A branch leads past all of them.
+  MachineState Make(std::span<std::vector<uint8_t>> run);
 
  private:
   uint64_t Below(uint64_t limit);
@@ -30,8 +33,9 @@ class RandomState {
   void FillVectors(std::vector<uint8_t>& xstate);
   void FillX87(std::vector<uint8_t>& xstate);
   void FillMemory(std::vector<uint8_t>& memory);
-  void AimMemoryOperand(std::vector<uint8_t>& code, MachineState& state);
-  void AimRelativeBranch(std::vector<uint8_t>& code);
+  // `end`: the address behind the instruction.
+  void AimMemoryOperand(std::vector<uint8_t>& code, uint64_t end, MachineState& state);
+  void AimRelativeBranch(std::vector<uint8_t>& code, uint64_t end);
   void Restrain(const std::vector<uint8_t>& code, MachineState& state);
 
   const MachineState& initial_;

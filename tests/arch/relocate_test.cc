@@ -50,12 +50,21 @@ TEST(RelocateTest, JumpsGoToTheirTarget) {
   EXPECT_EQ(CopyHex("3e ff e0"), "3e ff e0");
 }
 
-TEST(RelocateTest, ConditionsChooseBetweenTwoJumps) {
-  // je 0x401012 -> je +5; jmp 0x401002; jmp 0x401012
-  EXPECT_EQ(CopyHex("74 10"), "74 05 e9 fb ff ff ef e9 06 00 00 f0");
-  EXPECT_EQ(CopyHex("0f 84 10 00 00 00"), "74 05 e9 ff ff ff ef e9 0a 00 00 f0");
+TEST(RelocateTest, ConditionalJumpsGetTheirLongForm) {
+  // je 0x401012 -> je 0x401012; jmp 0x401002
+  EXPECT_EQ(CopyHex("74 10"), "0f 84 0c 00 00 f0 e9 f7 ff ff ef");
+  EXPECT_EQ(CopyHex("0f 84 10 00 00 00"), "0f 84 10 00 00 f0 e9 fb ff ff ef");
+}
+
+TEST(RelocateTest, ConditionsWithoutALongFormChooseBetweenTwoJumps) {
+  // jrcxz 0x401012 -> jrcxz +5; jmp 0x401002; jmp 0x401012
+  EXPECT_EQ(CopyHex("e3 10"), "e3 05 e9 fb ff ff ef e9 06 00 00 f0");
   // jecxz keeps the prefix that makes it test ecx
   EXPECT_EQ(CopyHex("67 e3 10"), "67 e3 05 e9 fb ff ff ef e9 06 00 00 f0");
+  // je to where no distance reaches
+  EXPECT_EQ(CopyHex("74 10", kFarCopy),
+            "74 0e ff 25 00 00 00 00 02 10 40 00 00 00 00 00 "
+            "ff 25 00 00 00 00 12 10 40 00 00 00 00 00");
   EXPECT_LE(Copy("67 e3 10", kFarCopy)->code.size(), kMaxCopySize);
 }
 
@@ -105,9 +114,12 @@ TEST(RelocateTest, RefusedInstructionsHaveNoCopy) {
 TEST(RelocateTest, EveryStopInACopyHasAnOriginalPlace) {
   OutOfLineCopy jump = Copy("74 10", kCopy).value();
   EXPECT_EQ(OriginalIp(jump, kCopy, kCopy), kOriginal);
-  EXPECT_EQ(OriginalIp(jump, kCopy, kCopy + 2), kOriginal + 2);
-  EXPECT_EQ(OriginalIp(jump, kCopy, kCopy + 7), kOriginal + 0x12);
+  EXPECT_EQ(OriginalIp(jump, kCopy, kCopy + 6), kOriginal + 2);
   EXPECT_EQ(OriginalIp(jump, kCopy, kCopy + 1), std::nullopt);
+  OutOfLineCopy loop = Copy("e2 10", kCopy).value();
+  EXPECT_EQ(OriginalIp(loop, kCopy, kCopy), kOriginal);
+  EXPECT_EQ(OriginalIp(loop, kCopy, kCopy + 2), kOriginal + 2);
+  EXPECT_EQ(OriginalIp(loop, kCopy, kCopy + 7), kOriginal + 0x12);
   OutOfLineCopy call = Copy("e8 10 00 00 00", kCopy).value();
   EXPECT_EQ(OriginalIp(call, kCopy, kCopy + 6), kOriginal + 0x15);
 }

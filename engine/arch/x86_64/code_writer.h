@@ -22,7 +22,7 @@ class CodeWriter {
   explicit CodeWriter(uint64_t address) : address_(address) {}
 
   uint64_t here() const { return address_ + code_.size(); }
-  uint8_t size() const { return static_cast<uint8_t>(code_.size()); }
+  uint32_t size() const { return static_cast<uint32_t>(code_.size()); }
   std::vector<uint8_t> Take() { return std::move(code_); }
 
   void Bytes(std::span<const uint8_t> bytes) {

@@ -1,5 +1,6 @@
-#include <cstring>
+#include <span>
 
+#include "engine/arch/x86_64/region.h"
 #include "engine/arch/x86_64/relocate.h"
 
 namespace probed::arch {
@@ -7,8 +8,8 @@ namespace {
 
 constexpr uint64_t kTrapFlag = 1 << 8;
 
-const CopyState* FindState(const OutOfLineCopy& copy, uint64_t copy_address, uint64_t ip) {
-  for (const CopyState& state : copy.states) {
+const CopyState* FindState(std::span<const CopyState> states, uint64_t copy_address, uint64_t ip) {
+  for (const CopyState& state : states) {
     if (copy_address + state.offset == ip) return &state;
   }
   return nullptr;
@@ -39,6 +40,17 @@ bool CorrectReturnAddress(const Instruction& instruction, uint64_t original, uin
   return memory.Store(where, std::as_bytes(std::span(&address, 1)));
 }
 
+// `first`: what stands at the start of the copy; a syscall stands nowhere else.
+bool Leave(std::span<const CopyState> states, const Instruction& first, uint64_t original,
+           uint64_t copy_address, user_regs_struct& regs) {
+  const CopyState* state = FindState(states, copy_address, regs.rip);
+  if (state == nullptr) return false;
+  if (first.is_syscall) CorrectSyscallRegisters(first, original, copy_address, regs);
+  regs.rip = state->original_ip;
+  regs.rsp += state->pushed;
+  return true;
+}
+
 bool PushesItsAddress(const Instruction& instruction) {
   // The copy of a direct call pushes the right address by itself.
   return instruction.is_call && instruction.operation.source.kind != Operand::Kind::kImmediate;
@@ -47,18 +59,18 @@ bool PushesItsAddress(const Instruction& instruction) {
 }  // namespace
 
 std::optional<uint64_t> OriginalIp(const OutOfLineCopy& copy, uint64_t copy_address, uint64_t ip) {
-  const CopyState* state = FindState(copy, copy_address, ip);
+  const CopyState* state = FindState(copy.states, copy_address, ip);
   return state == nullptr ? std::nullopt : std::optional(state->original_ip);
 }
 
 bool LeaveCopy(const OutOfLineCopy& copy, const Instruction& instruction, uint64_t original,
                uint64_t copy_address, user_regs_struct& regs) {
-  const CopyState* state = FindState(copy, copy_address, regs.rip);
-  if (state == nullptr) return false;
-  if (instruction.is_syscall) CorrectSyscallRegisters(instruction, original, copy_address, regs);
-  regs.rip = state->original_ip;
-  regs.rsp += state->pushed;
-  return true;
+  return Leave(copy.states, instruction, original, copy_address, regs);
+}
+
+bool LeaveRegionCopy(const RegionCopy& copy, std::span<const Instruction> region, uint64_t original,
+                     uint64_t copy_address, user_regs_struct& regs) {
+  return Leave(copy.states, region.front(), original, copy_address, regs);
 }
 
 StepResult FixUpAfterStep(const OutOfLineCopy& copy, const Instruction& instruction,

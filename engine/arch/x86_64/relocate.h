@@ -18,9 +18,10 @@ inline constexpr size_t kMaxCopySize = 32;  // bytes to reserve for any copy
 
 // A place in a copy where a thread may stop, and where the program would be there without a probe.
 struct CopyState {
-  uint8_t offset = 0;
+  uint32_t offset = 0;
   uint64_t original_ip = 0;
-  uint8_t pushed = 0;  // bytes on the stack that must be taken off again
+  uint8_t pushed = 0;       // bytes on the stack that must be taken off again
+  uint8_t instruction = 0;  // which of several that were copied (region.h)
 };
 
 struct OutOfLineCopy {
