@@ -20,7 +20,7 @@
 
 namespace probed::detour {
 
-// Where the target has mapped the shared memory.
+// Where the target has mapped the shared memory. Rings are at most 1 GiB for each CPU.
 struct SharedMemory {
   uint64_t control = 0;
   uint64_t ring = 0;
@@ -62,11 +62,18 @@ struct SavedRegister {
   uint16_t stack_offset = 0;
 };
 
+// The code of one probe. Its hit is recorded, counted or dropped once the ip is at `committed` or
+// has left the block at `end`.
 struct ProbeBlock {
-  uint32_t begin = 0;      // code of this probe
-  uint32_t reserved = 0;   // from here until `committed` a reservation is held
-  uint32_t committed = 0;  // from here on the hit is recorded, counted or dropped
+  // Where a reservation is held.
+  struct Reserved {
+    uint32_t begin = 0, end = 0;
+    bool tentative = false;  // at `begin`, behind the compare-and-exchange, only if ZF is set
+  };
+  uint32_t begin = 0;
+  uint32_t committed = 0;  // the jump behind the store of the commit word
   uint32_t end = 0;
+  std::vector<Reserved> reserved;
 };
 
 struct Detour {
@@ -76,6 +83,12 @@ struct Detour {
   uint32_t body = 0;       // from here to `displaced`: registers are in the save area
   uint32_t save_area = 0;  // bytes from rsp in the body up to the program's own rsp
   std::vector<SavedRegister> saved;
+  // Where the status flags are saved: lahf's byte at +1, the overflow flag at +0. They are there
+  // while flags_begin <= ip < flags_end; elsewhere, and all other flags always, the thread's own.
+  uint16_t status_flags = 0;
+  uint32_t flags_begin = 0;
+  uint32_t flags_end = 0;
+  SharedMemory memory;
   std::vector<ProbeBlock> blocks;  // one per probe
   uint32_t displaced = 0;          // the displaced instructions begin
   arch::RegionCopy region;         // their states; offsets are from `displaced`

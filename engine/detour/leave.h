@@ -32,8 +32,7 @@ struct Location {
 };
 
 // Nothing: the ip is not in this detour.
-std::optional<Location> Locate(const Detour& detour, uint64_t buffer, const user_regs_struct& regs,
-                               arch::MemoryBus& memory);
+std::optional<Location> Locate(const Detour& detour, uint64_t buffer, const user_regs_struct& regs);
 
 // Makes `regs` the program's own at the site (ip = site). False when the save area is unreadable.
 bool Unwind(const Detour& detour, uint64_t buffer, uint64_t site, user_regs_struct& regs,

@@ -9,9 +9,6 @@
 namespace probed::lang {
 namespace {
 
-constexpr uint32_t kKernelMaxString = 4095;  // PATH_MAX with the NUL
-constexpr uint32_t kKernelMaxRecord = 4072;  // what fits a ring-buffer page
-constexpr uint32_t kHardMaxString = 1u << 20;
 constexpr size_t kFirstStringRead = 256;  // most strings end in the first read
 constexpr size_t kMaxStringRead = 64u << 10;
 
@@ -31,7 +28,7 @@ class Interpreter {
               std::vector<std::byte>& payload)
       : code_(code),
         kernel_rules_(limits.kernel_string_rules),
-        max_string_(kernel_rules_ ? kKernelMaxString : std::min(limits.max_string, kHardMaxString)),
+        max_string_(LongestString(limits)),
         context_(context),
         payload_(payload) {}
 

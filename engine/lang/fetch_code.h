@@ -2,13 +2,24 @@
 // The inside of a FetchProgram: a flat list of operations on one value register, which the
 // interpreter runs and a code generator may walk. Pure.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/lang/fetch_program.h"
+
 namespace probed::lang {
+
+inline constexpr uint32_t kKernelMaxString = 4095;  // PATH_MAX with the NUL
+inline constexpr uint32_t kKernelMaxRecord = 4072;  // what fits a ring-buffer page
+inline constexpr uint32_t kHardMaxString = 1u << 20;
+
+constexpr uint32_t LongestString(const FetchLimits& limits) {
+  return limits.kernel_string_rules ? kKernelMaxString : std::min(limits.max_string, kHardMaxString);
+}
 
 enum class FetchOpcode : uint8_t {
   // value = ...

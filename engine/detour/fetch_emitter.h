@@ -1,0 +1,70 @@
+#pragma once
+// Machine code of one probe's fetch program (engine/lang), in two passes: what it needs in the
+// ring, then the payload itself. Gives the same bytes as lang::Fetch.
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "engine/detour/assembler.h"
+#include "engine/detour/string_code.h"
+#include "engine/lang/fetch_code.h"
+
+namespace probed::detour {
+
+class FetchEmitter {
+ public:
+  FetchEmitter(Assembler& assembler, const DetourProbe& probe, uint64_t site);
+
+  // DETOUR_UNSUPPORTED: what only the daemon can fetch.
+  static Status Check(const DetourProbe& probe);
+  // What the frame must have room for.
+  static FrameNeeds NeedsOf(const DetourProbe& probe);
+  // The payload has data behind its fixed part, so its size is known after Measure only.
+  static bool HasData(const DetourProbe& probe);
+
+  // kTotal = size of all data, and the number of strings above it.
+  void Measure();
+  // Stores the whole payload. With data, kCursor ends behind it.
+  void Store();
+
+  uint32_t fixed_bytes() const { return static_cast<uint32_t>(code_.initial.size()); }
+  // Data of literals, which Measure does not count.
+  uint32_t literal_bytes() const;
+
+ private:
+  enum class Pass : uint8_t { kMeasure, kStore };
+
+  void EmitField(const lang::FetchField& field, Pass pass);
+  void EmitOp(const lang::FetchOp& op, Pass pass, Label& leave);
+  bool IsMeasured(const lang::FetchField& field) const;
+  bool IsCertain(const lang::FetchField& field) const;
+
+  void Produce(const lang::FetchOp& op, Label& leave);
+  void LoadStackSlot(uint64_t index);
+  void SetLength(const lang::FetchOp& op);
+  void ExtractBits(const lang::FetchOp& op);
+
+  void StoreInitial();
+  void StoreInitial(uint32_t begin, uint32_t end);
+  uint32_t StoreRepeated(uint32_t begin, uint32_t end);
+  void StoreNumber(const Xbyak::RegExp& to, uint8_t size);
+  void StoreMemory(const lang::FetchOp& op);
+  void LoadElement(const lang::FetchOp& op, Label& fault);
+  void LoadPartly(const lang::FetchOp& op, Label& begin, Label& done);
+
+  void EmitStringArray(const lang::FetchOp& op, Pass pass, Label& leave);
+  void ClampLength();
+  void CopyBytes(Label& fault);
+  void MeasureBytes(const lang::FetchOp& op, Label& leave);
+  void StoreBytes(const lang::FetchOp& op);
+  void StoreLiteral(const lang::FetchOp& op, Label& leave);
+
+  Assembler& a_;
+  const DetourProbe& probe_;
+  const lang::FetchCode& code_;
+  const uint64_t site_;
+  const uint32_t max_string_;
+  StringCode strings_;
+};
+
+}  // namespace probed::detour

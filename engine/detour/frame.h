@@ -1,0 +1,58 @@
+#pragma once
+// What a detour keeps on the program's stack, below the red zone, and which registers its body may
+// change. Offsets are from the stack pointer of the body.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "engine/detour/detour.h"
+#include "engine/lang/registers.h"
+
+namespace probed::detour {
+
+inline constexpr uint32_t kRedZone = 128;  // System V x86-64 ABI, section 3.2.2
+
+struct FrameNeeds {
+  bool strings = false;     // some probe stores data of variable length
+  bool full_flags = false;  // some probe fetches %flags
+};
+
+class Frame {
+ public:
+  explicit Frame(FrameNeeds needs);
+
+  uint32_t size() const { return size_; }  // from the body's stack pointer up to the program's
+  bool has_full_flags() const { return needs_.full_flags; }
+
+  // Where pushfq puts the flags register; only with has_full_flags.
+  static constexpr uint32_t kFullFlags = 0;
+  // lahf in the second byte, the overflow flag in the first.
+  uint32_t status_flags() const { return status_flags_; }
+  // Scratch; the last place for an 8-byte store in the record, a length, an array's place.
+  uint32_t limit() const { return scratch_; }
+  uint32_t length() const { return scratch_ + 8; }
+  uint32_t array_base() const { return scratch_ + 16; }
+  uint32_t array_index() const { return scratch_ + 24; }
+
+  struct Slot {
+    uint8_t number = 0;  // the processor's number of the register
+    uint16_t offset = 0;
+    uint16_t user_regs_offset = 0;
+  };
+  const std::vector<Slot>& slots() const { return slots_; }
+  // Nothing: the body leaves this register alone.
+  std::optional<uint16_t> OffsetOf(uint8_t number) const;
+
+ private:
+  FrameNeeds needs_;
+  uint32_t status_flags_ = 0;
+  uint32_t scratch_ = 0;
+  uint32_t size_ = 0;
+  std::vector<Slot> slots_;
+};
+
+// The processor's number of a general-purpose register; nothing for %ip, %cs and their like.
+std::optional<uint8_t> NumberOf(lang::Reg reg);
+
+}  // namespace probed::detour

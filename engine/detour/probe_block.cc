@@ -1,0 +1,220 @@
+#include "engine/detour/probe_block.h"
+
+#include <bit>
+#include <cstddef>
+
+#include "engine/detour/body_registers.h"
+
+namespace probed::detour {
+
+using namespace Xbyak::util;  // registers
+using ring::ProbeCounters;
+using ring::RecordHeader;
+using Xbyak::CodeGenerator;
+
+namespace {
+
+constexpr auto kNear = CodeGenerator::T_NEAR;
+constexpr int kCommitShift = 13;  // position / 8 << 16
+constexpr uint32_t kHeaderUnits = sizeof(RecordHeader) / ring::kRecordAlignment;
+static_assert(ring::CommitWord(8 << 10, 24) == ((8 << 10) << kCommitShift | 3));
+// Strings are stored in words of 8 bytes: the last may reach this far behind the payload.
+constexpr uint32_t kSlack = 8;
+
+constexpr uint32_t RoundUp(uint32_t bytes) {
+  return (bytes + ring::kRecordAlignment - 1) & ~(ring::kRecordAlignment - 1);
+}
+
+}  // namespace
+
+ProbeBlockEmitter::ProbeBlockEmitter(Assembler& assembler, const DetourRequest& request,
+                                     const DetourProbe& probe)
+    : a_(assembler),
+      request_(request),
+      probe_(probe),
+      has_data_(FetchEmitter::HasData(probe)),
+      fetch_(assembler, probe, request.site) {}
+
+ProbeBlock ProbeBlockEmitter::Emit() {
+  block_.begin = a_.here();
+  const SharedMemory& memory = request_.memory;
+  a_.mov(rdx, memory.control + memory.geometry.control_offset(probe_.index));
+  a_.mov(eax, dword[rdx + offsetof(ring::ProbeControl, mode)]);
+  a_.cmp(eax, ring::kModeRecord);
+  a_.jne(not_recording_, kNear);
+  if (has_data_) EmitMeasure();
+  if (IsAlwaysOversize()) {
+    a_.jmp(oversize_, kNear);
+  } else {
+    EmitReservation();
+    EmitRecord();
+    EmitPadding();
+  }
+  EmitCounting();
+  block_.end = a_.here();
+  a_.L(end_);
+  return block_;
+}
+
+// The fixed part alone exceeds the kernel's limit.
+bool ProbeBlockEmitter::IsAlwaysOversize() const {
+  return probe_.limits.kernel_string_rules &&
+         probe_.program->code().kernel_fixed_size > lang::kKernelMaxRecord;
+}
+
+uint32_t ProbeBlockEmitter::FixedLength() const {
+  return kPayload + fetch_.fixed_bytes() + fetch_.literal_bytes();
+}
+
+void ProbeBlockEmitter::EmitMeasure() {
+  fetch_.Measure();
+  if (probe_.limits.kernel_string_rules && !IsAlwaysOversize()) {
+    a_.mov(rax, kTotal);
+    a_.shr(rax, 32);
+    a_.add(eax, kTotal.cvt32());
+    a_.cmp(eax, lang::kKernelMaxRecord - probe_.program->code().kernel_fixed_size);
+    a_.ja(oversize_, kNear);
+  }
+  a_.mov(eax, kTotal.cvt32());
+  a_.lea(r11, ptr[rax + (FixedLength() + kSlack + ring::kRecordAlignment - 1)]);
+  a_.and_(r11, -static_cast<int>(ring::kRecordAlignment));
+}
+
+// Calls `operand` with the record's length: a register, or a constant where it is one.
+template <class Operand>
+void ProbeBlockEmitter::WithLength(Operand operand) {
+  has_data_ ? operand(r11) : operand(RoundUp(FixedLength()));
+}
+
+// On success: kRecord, kCommit, r9 = time. rsi = the ring's head, rdx = its tail, rcx = its
+// records.
+void ProbeBlockEmitter::EmitReservation() {
+  const ring::Geometry& geometry = request_.memory.geometry;
+  const auto ring_bytes = static_cast<uint32_t>(geometry.ring_bytes);
+  a_.rdtscp();
+  a_.shl(rdx, 32);
+  a_.lea(r9, ptr[rdx + rax]);
+  a_.and_(ecx, 0xfff);  // the kernel puts the node's number above (vdso_encode_cpunode)
+  a_.mov(eax, geometry.cpu_count - 1);
+  a_.cmp(ecx, eax);
+  a_.cmova(ecx, eax);
+  a_.shl(ecx, std::countr_zero(sizeof(ring::RingTail)));
+  a_.mov(rsi, request_.memory.ring + geometry.head_offset(0));
+  a_.lea(rsi, ptr[rsi + rcx * (sizeof(ring::RingHeader) / sizeof(ring::RingTail))]);
+  a_.mov(rdx, request_.memory.control + geometry.tail_offset(0));
+  a_.add(rdx, rcx);
+  a_.shl(rcx, std::countr_zero(geometry.ring_bytes / sizeof(ring::RingTail)));
+  a_.mov(rax, request_.memory.ring + geometry.records_offset(0));
+  a_.add(rcx, rax);
+  a_.L(retry_);
+  a_.mov(r10, ptr[rdx]);
+  a_.mov(rax, ptr[rsi]);
+  WithLength([&](auto length) {
+    a_.mov(rdi, rax);
+    a_.add(rdi, length);
+    a_.mov(r8, rdi);
+    a_.sub(r8, r10);
+    a_.cmp(r8, ring_bytes);
+    a_.ja(lost_, kNear);
+    a_.mov(r8, rax);
+    a_.and_(r8, ring_bytes - 1);
+    a_.lea(r10, ptr[r8 + length]);
+    a_.cmp(r10, ring_bytes);
+    a_.ja(padding_, kNear);
+    a_.add(kRecord, rcx);
+    a_.mov(kCommit, rax);
+    a_.shl(kCommit, kCommitShift);
+  });
+  if (has_data_) {
+    a_.shr(r11d, 3);
+    a_.or_(kCommit, r11);
+    a_.shl(r11d, 3);
+  } else {
+    a_.or_(kCommit, RoundUp(FixedLength()) / ring::kRecordAlignment);
+  }
+  a_.lock();
+  a_.cmpxchg(ptr[rsi], rdi);
+  block_.reserved.push_back({.begin = a_.here(), .end = 0, .tentative = true});
+  a_.jne(retry_);
+}
+
+// rax = head, r8 = its place in the lap: takes what is left of the lap, then tries again.
+void ProbeBlockEmitter::EmitPadding() {
+  const auto ring_bytes = static_cast<uint32_t>(request_.memory.geometry.ring_bytes);
+  Label commit;
+  a_.L(padding_);
+  a_.mov(r10d, ring_bytes);
+  a_.sub(r10d, r8d);
+  a_.shr(r10d, 3);
+  a_.mov(rdi, rax);
+  a_.shl(rdi, kCommitShift);
+  a_.or_(kCommit, rdi);
+  a_.add(kRecord, rcx);
+  a_.mov(rdi, rax);
+  a_.or_(rdi, ring_bytes - 1);
+  a_.inc(rdi);
+  a_.lock();
+  a_.cmpxchg(ptr[rsi], rdi);
+  block_.reserved.push_back({.begin = a_.here(), .end = 0, .tentative = true});
+  a_.jne(retry_, kNear);
+  a_.movzx(eax, r10w);
+  a_.cmp(eax, kHeaderUnits);
+  a_.jb(commit);
+  a_.mov(dword[kRecord + offsetof(RecordHeader, probe)], ring::kPaddingRecord);
+  a_.L(commit);
+  a_.mov(ptr[kRecord + offsetof(RecordHeader, commit)], kCommit);
+  block_.reserved.back().end = a_.here();
+  a_.jmp(retry_, kNear);
+}
+
+void ProbeBlockEmitter::EmitHeader() {
+  a_.mov(ptr[kRecord + offsetof(RecordHeader, tsc)], r9);
+  a_.ReadFsBase(rax);
+  a_.mov(ptr[kRecord + offsetof(RecordHeader, thread)], rax);
+  if (has_data_) {
+    a_.mov(dword[kRecord + offsetof(RecordHeader, probe)], probe_.index);
+    a_.lea(rax, ptr[kRecord + r11 - kSlack]);
+    a_.mov(a_.Slot(a_.frame().limit()), rax);
+  } else {
+    a_.mov(rax, uint64_t{fetch_.fixed_bytes()} << 32 | probe_.index);
+    a_.mov(ptr[kRecord + offsetof(RecordHeader, probe)], rax);
+  }
+}
+
+void ProbeBlockEmitter::EmitRecord() {
+  EmitHeader();
+  fetch_.Store();
+  if (has_data_) {
+    a_.sub(kCursor, kRecord);
+    a_.sub(edi, kPayload);
+    a_.mov(dword[kRecord + offsetof(RecordHeader, payload_bytes)], edi);
+  }
+  a_.mov(ptr[kRecord + offsetof(RecordHeader, commit)], kCommit);
+  block_.reserved.back().end = a_.here();
+  block_.committed = a_.here();
+  a_.jmp(end_, kNear);
+  const uint32_t begin = a_.here();
+  a_.FlushLater();
+  block_.reserved.push_back({.begin = begin, .end = a_.here()});
+}
+
+void ProbeBlockEmitter::EmitCounting() {
+  Label count;
+  a_.L(oversize_);
+  a_.mov(eax, offsetof(ProbeCounters, oversize));
+  a_.jmp(count);
+  a_.L(lost_);
+  a_.mov(eax, offsetof(ProbeCounters, lost));
+  a_.jmp(count);
+  a_.L(not_recording_);
+  a_.cmp(eax, ring::kModeCount);
+  a_.jne(end_);
+  a_.mov(eax, offsetof(ProbeCounters, counted));
+  a_.L(count);
+  const SharedMemory& memory = request_.memory;
+  a_.mov(rdx, memory.ring + memory.geometry.counters_offset(probe_.index));
+  a_.lock();
+  a_.inc(qword[rdx + rax]);
+}
+
+}  // namespace probed::detour

@@ -1,0 +1,156 @@
+#include "engine/detour/string_code.h"
+
+#include "engine/detour/body_registers.h"
+#include "engine/lang/payload.h"
+
+namespace probed::detour {
+
+using namespace Xbyak::util;  // registers
+using Xbyak::CodeGenerator;
+
+constexpr uint64_t kOneString = uint64_t{1} << 32;  // in kTotal
+
+void StringCode::LoadConstants() {
+  a_.mov(kLowBits, 0x0101010101010101);
+  a_.mov(kHighBits, 0x8080808080808080);
+}
+
+// rax: a word. Jumps with rcx = 0x80 at the first NUL, or falls through. Changes rax.
+void StringCode::FindNul(Label& found) {
+  a_.mov(rcx, rax);
+  a_.sub(rcx, kLowBits);
+  a_.not_(rax);
+  a_.and_(rcx, rax);
+  a_.and_(rcx, kHighBits);
+  a_.jnz(found);
+}
+
+void StringCode::Measure(int32_t offset) {
+  Label next, found, too_long, done;
+  a_.lea(rdx, ptr[kValue + offset]);
+  a_.mov(rsi, rdx);
+  a_.and_(rsi, -8);
+  a_.MayFault(done);
+  a_.mov(rax, ptr[rsi]);
+  a_.lea(ecx, ptr[rdx * 8]);  // shifts take it modulo 64
+  a_.mov(r9, -1);
+  a_.shl(r9, cl);
+  a_.not_(r9);
+  a_.or_(rax, r9);  // bytes before the string are no NULs
+  a_.L(next);
+  FindNul(found);
+  a_.add(rsi, 8);
+  a_.mov(rax, rsi);
+  a_.sub(rax, rdx);
+  a_.cmp(rax, max_string_);
+  a_.ja(too_long);
+  a_.MayFault(done);
+  a_.mov(rax, ptr[rsi]);
+  a_.jmp(next);
+  a_.L(found);
+  a_.bsf(rcx, rcx);
+  a_.shr(ecx, 3);
+  a_.sub(rsi, rdx);
+  a_.add(rsi, rcx);
+  a_.cmp(rsi, max_string_);
+  if (kernel_rules_) {
+    a_.ja(done);
+    a_.mov(rax, kOneString);
+    a_.add(rsi, rax);
+    a_.add(kTotal, rsi);
+    a_.L(too_long);
+  } else {
+    Label add;
+    a_.jbe(add);
+    a_.L(too_long);
+    a_.mov(esi, max_string_);
+    a_.L(add);
+    a_.add(kTotal, rsi);
+  }
+  a_.L(done);
+}
+
+// Stores the part of the first aligned word that belongs to the string, then puts kCursor where the
+// word's own beginning would have been copied to.
+void StringCode::CopyFirstWord(Label& found, Label& fault) {
+  a_.mov(ecx, esi);
+  a_.shl(ecx, 3);
+  a_.and_(rsi, -8);
+  a_.MayFault(fault);
+  a_.mov(rax, ptr[rsi]);
+  a_.mov(r9, rax);
+  a_.shr(r9, cl);
+  a_.mov(ptr[kCursor], r9);
+  a_.mov(r9, -1);
+  a_.shl(r9, cl);
+  a_.not_(r9);
+  a_.or_(rax, r9);
+  a_.shr(ecx, 3);
+  a_.and_(ecx, 7);
+  a_.sub(kCursor, rcx);
+  FindNul(found);
+}
+
+// The memory may be another than when it was measured: no store leaves the record. A string that
+// has grown is cut there.
+void StringCode::Copy(int32_t offset, Slot slot) {
+  Label next, found, cut, too_long, fault, store, done;
+  Label& out_of_room = kernel_rules_ ? fault : cut;
+  a_.lea(rsi, ptr[kValue + offset]);
+  a_.mov(rdx, kCursor);
+  a_.cmp(kCursor, a_.Slot(a_.frame().limit()));
+  a_.ja(out_of_room, CodeGenerator::T_NEAR);
+  CopyFirstWord(found, fault);
+  a_.L(next);
+  a_.add(rsi, 8);
+  a_.add(kCursor, 8);
+  a_.mov(rax, kCursor);
+  a_.sub(rax, rdx);
+  a_.cmp(rax, max_string_);
+  a_.ja(kernel_rules_ ? fault : too_long);
+  a_.cmp(kCursor, a_.Slot(a_.frame().limit()));
+  a_.ja(out_of_room);
+  a_.MayFault(fault);
+  a_.mov(rax, ptr[rsi]);
+  a_.mov(ptr[kCursor], rax);
+  FindNul(found);
+  a_.jmp(next);
+  a_.L(found);
+  a_.bsf(rcx, rcx);
+  a_.shr(ecx, 3);
+  a_.add(kCursor, rcx);
+  a_.mov(rax, kCursor);
+  a_.sub(rax, rdx);
+  a_.xor_(ecx, ecx);
+  a_.cmp(rax, max_string_);
+  a_.jbe(store);
+  if (!kernel_rules_) {
+    a_.L(too_long);
+    a_.lea(kCursor, ptr[rdx + max_string_]);
+    a_.L(cut);
+    a_.mov(ecx, lang::kTruncatedBit);
+    a_.jmp(store);
+  }
+  a_.L(fault);
+  a_.mov(kCursor, rdx);
+  a_.jmp(done);
+  a_.L(store);
+  StoreSlot(slot);
+  a_.L(done);
+}
+
+void StringCode::StoreSlot(Slot slot) {
+  a_.mov(rax, kCursor);
+  a_.sub(rax, rdx);
+  a_.or_(eax, ecx);
+  a_.shl(rax, 32);
+  a_.sub(rdx, kRecord);
+  a_.sub(edx, kPayload);
+  a_.or_(rax, rdx);
+  const auto offset = kPayload + slot.offset;
+  if (!slot.in_array) return a_.mov(ptr[kRecord + offset], rax);
+  a_.mov(rsi, a_.Slot(a_.frame().array_index()));
+  a_.mov(ptr[kRecord + rsi * 8 + offset], rax);
+}
+
+}  // namespace probed::detour

@@ -1,0 +1,40 @@
+#pragma once
+// Machine code that measures and copies NUL-terminated strings, eight bytes at a time. Whole
+// aligned words are read, so no load touches a page that the string does not reach.
+
+#include <cstdint>
+
+#include "engine/detour/assembler.h"
+
+namespace probed::detour {
+
+class StringCode {
+ public:
+  // Where in the payload; an array's element is counted by Frame::array_index().
+  struct Slot {
+    uint32_t offset = 0;
+    bool in_array = false;
+  };
+
+  StringCode(Assembler& assembler, uint32_t max_string, bool kernel_rules)
+      : a_(assembler), max_string_(max_string), kernel_rules_(kernel_rules) {}
+
+  void LoadConstants();
+  // kTotal += what the string at kValue + offset takes in the record.
+  void Measure(int32_t offset);
+  // Copies it to kCursor and stores its slot; a fault leaves the slot as it is.
+  void Copy(int32_t offset, Slot slot);
+  // Stores the slot of the data that begins at rdx and ends at kCursor; ecx: kTruncatedBit or 0.
+  void StoreSlot(Slot slot);
+
+ private:
+  void FindNul(Label& found);
+  void CopyFirstWord(Label& found, Label& fault);
+  void EndTooLong();
+
+  Assembler& a_;
+  const uint32_t max_string_;
+  const bool kernel_rules_;  // a string that is too long is a fault
+};
+
+}  // namespace probed::detour

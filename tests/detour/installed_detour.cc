@@ -1,0 +1,180 @@
+#include "tests/detour/installed_detour.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "engine/detour/leave.h"
+
+namespace probed::detour::testing {
+namespace {
+
+constexpr size_t kCodeBytes = 4 << 20;
+constexpr uint64_t kOriginal = 0x1000;
+constexpr uint64_t kBuffer = 0x2000;
+constexpr size_t kJumpBytes = 5;
+
+const InstalledDetour* installed = nullptr;
+volatile uint64_t fix_up_count = 0;
+
+// What the daemon does when it sees the signal first.
+void OnFault(int signal, siginfo_t*, void* context) {
+  auto& ip = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
+  if (installed != nullptr) {
+    const auto resume =
+        FixUpAddress(installed->detour(), installed->buffer(), static_cast<uint64_t>(ip));
+    if (resume) {
+      fix_up_count = fix_up_count + 1;
+      ip = static_cast<greg_t>(*resume);
+      return;
+    }
+  }
+  ::signal(signal, SIG_DFL);  // and the fault comes again
+}
+
+void HandleFaults() {
+  static std::byte stack[64 << 10];
+  const stack_t alternate{.ss_sp = stack, .ss_flags = 0, .ss_size = sizeof(stack)};
+  ::sigaltstack(&alternate, nullptr);
+  struct sigaction action {};
+  action.sa_sigaction = OnFault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  ::sigaction(SIGSEGV, &action, nullptr);
+  ::sigaction(SIGBUS, &action, nullptr);
+}
+
+std::vector<arch::Instruction> DecodeRegion(std::span<const uint8_t> code, uint64_t address) {
+  std::vector<arch::Instruction> region;
+  size_t bytes = 0;
+  while (bytes < kJumpBytes) {
+    auto instruction = arch::Decode(code.subspan(bytes), address + bytes);
+    if (!instruction.ok()) std::abort();
+    bytes += instruction->length;
+    region.push_back(*instruction);
+  }
+  return region;
+}
+
+}  // namespace
+
+Mapping::Mapping(size_t bytes, int extra_protection)
+    : data_(
+          static_cast<std::byte*>(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE | extra_protection,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))),
+      bytes_(bytes) {
+  if (data_ == MAP_FAILED) std::abort();
+}
+
+Mapping::~Mapping() {
+  ::munmap(data_, bytes_);
+}
+
+Memory::Memory(uint64_t ring_bytes)
+    : geometry_{.cpu_count = 1, .ring_bytes = ring_bytes},
+      control_(geometry_.control_bytes()),
+      ring_(geometry_.ring_area_bytes()) {
+  SetArmed(static_cast<uint32_t>(::getpid()));
+}
+
+SharedMemory Memory::shared() const {
+  return {control_.address(), ring_.address(), geometry_};
+}
+
+void Memory::SetArmed(uint32_t word) {
+  At<ring::ControlHeader>(control_, 0).armed = word;
+}
+
+void Memory::SetMode(uint32_t probe, ring::ProbeMode mode) {
+  At<ring::ProbeControl>(control_, geometry_.control_offset(probe)).mode = mode;
+}
+
+void Memory::SetTail(uint64_t tail) {
+  At<ring::RingTail>(control_, geometry_.tail_offset(0)).tail = tail;
+}
+
+void Memory::SetHead(uint64_t head) {
+  At<ring::RingHeader>(ring_, geometry_.head_offset(0)).head = head;
+}
+
+uint64_t Memory::head() const {
+  return At<ring::RingHeader>(ring_, geometry_.head_offset(0)).head;
+}
+
+const ring::ProbeCounters& Memory::counters(uint32_t probe) const {
+  return At<ring::ProbeCounters>(ring_, geometry_.counters_offset(probe));
+}
+
+std::vector<Record> Memory::TakeRecords() {
+  std::vector<Record> records;
+  uint64_t position = At<ring::RingTail>(control_, geometry_.tail_offset(0)).tail;
+  while (position < head()) {
+    const uint64_t in_lap = position & (geometry_.ring_bytes - 1);
+    const uint64_t at = geometry_.records_offset(0) + in_lap;
+    const auto commit = At<uint64_t>(ring_, at);
+    const uint64_t length = (commit & 0xffff) * ring::kRecordAlignment;
+    if (length == 0 || commit != ring::CommitWord(position, length) ||
+        in_lap + length > geometry_.ring_bytes) {
+      break;
+    }
+    Record record{.position = position, .length = length, .header = {}, .payload = {}};
+    std::memcpy(&record.header, ring_.data() + at, std::min(length, sizeof(record.header)));
+    if (length < sizeof(record.header)) record.header.probe = ring::kPaddingRecord;
+    const std::byte* const payload = ring_.data() + at + sizeof(record.header);
+    if (record.header.probe < ring::kMaxProbes)
+      record.payload.assign(payload, payload + record.header.payload_bytes);
+    records.push_back(record);
+    position += length;
+  }
+  SetTail(position);
+  return records;
+}
+
+InstalledDetour::InstalledDetour(Memory& memory, std::span<const DetourProbe> probes,
+                                 std::span<const uint8_t> function)
+    : code_(kCodeBytes, PROT_EXEC) {
+  HandleFaults();
+  std::memcpy(code_.data(), function.data(), function.size());
+  std::memcpy(code_.data() + kOriginal, function.data(), function.size());
+  region_ = DecodeRegion(function, site());
+  for (const DetourProbe& probe : probes)
+    memory.SetMode(probe.index, ring::kModeRecord);
+  const DetourRequest request{.site = site(),
+                              .buffer = buffer(),
+                              .region = region_,
+                              .probes = probes,
+                              .memory = memory.shared()};
+  auto detour = Assemble(request);
+  if (!detour.ok()) {
+    refusal_ = detour.error().ToString();
+    return;
+  }
+  detour_ = *std::move(detour);
+  if (kBuffer + detour_.code.size() > kCodeBytes) std::abort();
+  std::memcpy(code_.data() + kBuffer, detour_.code.data(), detour_.code.size());
+  const auto distance = static_cast<uint32_t>(kBuffer - kJumpBytes);
+  code_.data()[0] = std::byte{0xe9};
+  std::memcpy(code_.data() + 1, &distance, sizeof(distance));
+  installed = this;
+}
+
+InstalledDetour::~InstalledDetour() {
+  installed = nullptr;
+}
+
+uint64_t InstalledDetour::buffer() const {
+  return code_.address() + kBuffer;
+}
+
+uint64_t InstalledDetour::original() const {
+  return code_.address() + kOriginal;
+}
+
+uint64_t InstalledDetour::fix_ups() {
+  return fix_up_count;
+}
+
+}  // namespace probed::detour::testing
