@@ -355,11 +355,11 @@ void FetchEmitter::ClampLength() {
 
 // All or nothing: one load in each page tells.
 void FetchEmitter::MeasureBytes(const FetchOp& op, Label& leave) {
-  Label page;
+  Label page, readable;
   a_.lea(rsi, ptr[kValue + op.offset]);
   ClampLength();
   a_.test(rcx, rcx);
-  a_.jz(leave);
+  a_.jz(readable);
   a_.lea(rdx, ptr[rsi + rcx - 1]);
   a_.L(page);
   a_.MayFault(leave);
@@ -368,7 +368,8 @@ void FetchEmitter::MeasureBytes(const FetchOp& op, Label& leave) {
   a_.inc(rsi);
   a_.cmp(rsi, rdx);
   a_.jbe(page);
-  a_.add(kTotal, rcx);
+  a_.L(readable);
+  strings_.Count(rcx);
 }
 
 // rdx..: copies rcx bytes from rsi to kCursor.

@@ -55,9 +55,7 @@ void StringCode::Measure(int32_t offset) {
   a_.cmp(rsi, max_string_);
   if (kernel_rules_) {
     a_.ja(done);
-    a_.mov(rax, kOneString);
-    a_.add(rsi, rax);
-    a_.add(kTotal, rsi);
+    Count(rsi);
     a_.L(too_long);
   } else {
     Label add;
@@ -65,9 +63,16 @@ void StringCode::Measure(int32_t offset) {
     a_.L(too_long);
     a_.mov(esi, max_string_);
     a_.L(add);
-    a_.add(kTotal, rsi);
+    Count(rsi);
   }
   a_.L(done);
+}
+
+void StringCode::Count(const Xbyak::Reg64& length) {
+  a_.add(kTotal, length);
+  if (!kernel_rules_) return;
+  a_.mov(rax, kOneString);
+  a_.add(kTotal, rax);
 }
 
 // Stores the part of the first aligned word that belongs to the string, then puts kCursor where the
@@ -92,14 +97,13 @@ void StringCode::CopyFirstWord(Label& found, Label& fault) {
 }
 
 // The memory may be another than when it was measured: no store leaves the record. A string that
-// has grown is cut there.
+// has grown too long for it is a fault, as is one that was, and that thus has no room.
 void StringCode::Copy(int32_t offset, Slot slot) {
-  Label next, found, cut, too_long, fault, store, done;
-  Label& out_of_room = kernel_rules_ ? fault : cut;
+  Label next, found, too_long, fault, store, done;
   a_.lea(rsi, ptr[kValue + offset]);
   a_.mov(rdx, kCursor);
   a_.cmp(kCursor, a_.Slot(a_.frame().limit()));
-  a_.ja(out_of_room, CodeGenerator::T_NEAR);
+  a_.ja(fault, CodeGenerator::T_NEAR);
   CopyFirstWord(found, fault);
   a_.L(next);
   a_.add(rsi, 8);
@@ -109,7 +113,7 @@ void StringCode::Copy(int32_t offset, Slot slot) {
   a_.cmp(rax, max_string_);
   a_.ja(kernel_rules_ ? fault : too_long);
   a_.cmp(kCursor, a_.Slot(a_.frame().limit()));
-  a_.ja(out_of_room);
+  a_.ja(fault);
   a_.MayFault(fault);
   a_.mov(rax, ptr[rsi]);
   a_.mov(ptr[kCursor], rax);
@@ -127,7 +131,6 @@ void StringCode::Copy(int32_t offset, Slot slot) {
   if (!kernel_rules_) {
     a_.L(too_long);
     a_.lea(kCursor, ptr[rdx + max_string_]);
-    a_.L(cut);
     a_.mov(ecx, lang::kTruncatedBit);
     a_.jmp(store);
   }

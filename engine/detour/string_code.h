@@ -22,6 +22,8 @@ class StringCode {
   void LoadConstants();
   // kTotal += what the string at kValue + offset takes in the record.
   void Measure(int32_t offset);
+  // kTotal += a string of this length.
+  void Count(const Xbyak::Reg64& length);
   // Copies it to kCursor and stores its slot; a fault leaves the slot as it is.
   void Copy(int32_t offset, Slot slot);
   // Stores the slot of the data that begins at rdx and ends at kCursor; ecx: kTruncatedBit or 0.

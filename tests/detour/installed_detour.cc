@@ -108,9 +108,13 @@ const ring::ProbeCounters& Memory::counters(uint32_t probe) const {
   return At<ring::ProbeCounters>(ring_, geometry_.counters_offset(probe));
 }
 
-std::vector<Record> Memory::TakeRecords() {
+uint64_t Memory::tail() const {
+  return At<ring::RingTail>(control_, geometry_.tail_offset(0)).tail;
+}
+
+std::vector<Record> Memory::Records() const {
   std::vector<Record> records;
-  uint64_t position = At<ring::RingTail>(control_, geometry_.tail_offset(0)).tail;
+  uint64_t position = tail();
   while (position < head()) {
     const uint64_t in_lap = position & (geometry_.ring_bytes - 1);
     const uint64_t at = geometry_.records_offset(0) + in_lap;
@@ -129,7 +133,12 @@ std::vector<Record> Memory::TakeRecords() {
     records.push_back(record);
     position += length;
   }
-  SetTail(position);
+  return records;
+}
+
+std::vector<Record> Memory::TakeRecords() {
+  std::vector<Record> records = Records();
+  if (!records.empty()) SetTail(records.back().position + records.back().length);
   return records;
 }
 

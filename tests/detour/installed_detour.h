@@ -50,7 +50,10 @@ class Memory {
   void SetHead(uint64_t head);
   uint64_t head() const;
   const ring::ProbeCounters& counters(uint32_t probe) const;
-  // All records between the tail and the head, read as layout.h says; then sets the tail.
+  uint64_t tail() const;
+  // All records that are committed behind the tail, read as layout.h says.
+  std::vector<Record> Records() const;
+  // The same, and gives their room back.
   std::vector<Record> TakeRecords();
 
  private:

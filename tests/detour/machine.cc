@@ -65,7 +65,8 @@ detour_test_back:
   pushfq
   pop %rax
   mov %rax, 128(%rdi)
-  cld
+  pushq $0x202
+  popfq
   pop %r15
   pop %r14
   pop %r13
