@@ -9,7 +9,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <random>
 
@@ -19,6 +18,7 @@
 #include "engine/lang/print.h"
 #include "tests/lang/conformance_rows.h"
 #include "tests/lang/kernel_uprobes.h"
+#include "tests/lang/own_location.h"
 #include "tests/lang/real_files.h"
 #include "tests/lang/self_context.h"
 #include "tests/lang/trace_instance.h"
@@ -76,25 +76,6 @@ class Arena {
 
   char* base_;
 };
-
-// Where this program's file has `address`.
-struct Location {
-  std::string path;
-  uint64_t offset = 0;
-};
-
-Location LocationOf(uint64_t address) {
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    unsigned long start, end, offset;
-    int path = 0;
-    if (sscanf(line.c_str(), "%lx-%lx %*s %lx %*s %*s %n", &start, &end, &offset, &path) < 3) {
-      continue;
-    }
-    if (address >= start && address < end) return {line.substr(path), address - start + offset};
-  }
-  return {};
-}
 
 // One call of ProbedByTest: what the registers hold.
 struct Call {
@@ -227,7 +208,7 @@ class KernelValues : public ::testing::TestWithParam<ProbeKind> {
   std::optional<KernelUprobes> kernel_;
   std::optional<TraceInstance> instance_;
   uint64_t function_ = 0;
-  Location location_;
+  OwnLocation location_;
 };
 
 std::string KernelValues::HitOnce(const Call& call) {

@@ -31,20 +31,37 @@ TraceInstance::~TraceInstance() {
   if (!path_.empty()) rmdir(path_.c_str());
 }
 
-Status TraceInstance::WriteEnable(const std::string& group, const std::string& event,
-                                  const char* value) {
-  const std::string path = fmt::format("{}/events/{}/{}/enable", path_, group, event);
-  PROBED_TRY(const UniqueFd fd, OpenFile(path, O_WRONLY));
-  if (write(fd.get(), value, 1) != 1) return ErrnoError(errno, "write " + path);
-  return {};
+std::string TraceInstance::ReadEventFile(const std::string& group, const std::string& event,
+                                         const char* name) const {
+  return ReadTracefs(fmt::format("{}/events/{}/{}/{}", path_, group, event, name));
+}
+
+int TraceInstance::WriteEventFile(const std::string& group, const std::string& event,
+                                  const char* name, const std::string& bytes) const {
+  const std::string path = fmt::format("{}/events/{}/{}/{}", path_, group, event, name);
+  const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return write(fd.get(), bytes.data(), bytes.size()) < 0 ? errno : 0;
 }
 
 Status TraceInstance::Enable(const std::string& group, const std::string& event) {
-  return WriteEnable(group, event, "1");
+  const int error = WriteEventFile(group, event, "enable", "1");
+  return error == 0 ? Status() : ErrnoError(error, "enable " + event);
 }
 
 Status TraceInstance::Disable(const std::string& group, const std::string& event) {
-  return WriteEnable(group, event, "0");
+  const int error = WriteEventFile(group, event, "enable", "0");
+  return error == 0 ? Status() : ErrnoError(error, "disable " + event);
+}
+
+// "[  531.023616] event filter parse error: error: MESSAGE", the command and a caret line.
+std::string TraceInstance::ErrorLog() const {
+  const std::string log = ReadTracefs(path_ + "/error_log");
+  const size_t stamp = log.find("] ");
+  return stamp == std::string::npos ? log : log.substr(stamp + 2);
+}
+
+void TraceInstance::ClearErrorLog() const {
+  const UniqueFd emptied(open((path_ + "/error_log").c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
 }
 
 std::string TraceInstance::TakeTrace() {
@@ -55,10 +72,6 @@ std::string TraceInstance::TakeTrace() {
       "#              | |         |   |||||     |         |\n";
   const size_t header = text.find(kLastHeaderLine);
   return header == std::string::npos ? std::string() : text.substr(header + kLastHeaderLine.size());
-}
-
-std::string TraceInstance::Format(const std::string& group, const std::string& event) const {
-  return ReadTracefs(fmt::format("{}/events/{}/{}/format", path_, group, event));
 }
 
 }  // namespace probed::lang::testing

@@ -20,11 +20,20 @@ class TraceInstance {
   Status Disable(const std::string& group, const std::string& event);
   // The records so far, without the header; the buffer is emptied.
   std::string TakeTrace();
-  std::string Format(const std::string& group, const std::string& event) const;
+  std::string Format(const std::string& group, const std::string& event) const {
+    return ReadEventFile(group, event, "format");
+  }
+  // A file of an event's directory: its text, and what a write of `bytes` says (an errno, or 0).
+  std::string ReadEventFile(const std::string& group, const std::string& event,
+                            const char* name) const;
+  int WriteEventFile(const std::string& group, const std::string& event, const char* name,
+                     const std::string& bytes) const;
+  // The log since it was cleared, without the first time stamp.
+  std::string ErrorLog() const;
+  void ClearErrorLog() const;
 
  private:
   explicit TraceInstance(std::string path) : path_(std::move(path)) {}
-  Status WriteEnable(const std::string& group, const std::string& event, const char* value);
 
   std::string path_;
 };

@@ -1,0 +1,42 @@
+#pragma once
+// The hit of probe_me() in tests/data/conformance/target.c that the rows were recorded from.
+
+#include <cstdint>
+#include <string_view>
+
+#include "tests/lang/fake_context.h"
+
+namespace probed::lang::testing {
+
+// `gs` of target.c, with made-up addresses for its strings.
+struct Gs {
+  uint8_t u8 = 0xfe;
+  int8_t s8 = -2;
+  uint16_t u16 = 0xfffe;
+  int16_t s16 = -2;
+  uint32_t u32 = 0xfffffffe;
+  int32_t s32 = -2;
+  uint64_t u64 = 0xfffffffffffffffe;
+  int64_t s64 = -2;
+  uint64_t str = 0x10000;
+  uint64_t strs[4] = {0x10100, 0x10200, 0x10300, 0};
+  char arr[8] = {'a', 'b', 'c', 'd', 0, 'x', 'y', 'z'};
+  char ch = 'Q';
+};
+
+inline FakeContext RecordedHit() {
+  FakeContext context;
+  context.MapObject(0x20000, Gs{});
+  context.Map(0x10000, std::string_view("hello", 6));
+  context.Map(0x10100, std::string_view("one", 4));
+  context.Map(0x10200, std::string_view("two", 4));
+  context.Map(0x10300, std::string_view("three", 6));
+  context.Map(0x30000, std::string_view("world", 6));
+  context.regs[Reg::kSi] = 0x20000;
+  context.regs[Reg::kDx] = 0x30000;
+  context.regs[Reg::kCx] = 0x1234567890abcdef;
+  context.regs[Reg::kOrigAx] = ~uint64_t{0};
+  return context;
+}
+
+}  // namespace probed::lang::testing
