@@ -104,10 +104,10 @@ void Controller::RunHooks(tracee::Stopped& stopped, ProcessState& state, RemoteA
   }
 }
 
-Resumption Controller::OnTrap(tracee::Stopped& stopped, const siginfo_t& info) {
+Resumption Controller::OnTrap(tracee::Stopped& stopped) {
   ProcessState* state = ProcessState::Of(stopped.process());
   if (state == nullptr) return {.signal = SIGTRAP};
-  return hits_.OnTrap(stopped, *state, info);
+  return hits_.OnTrap(stopped, *state);
 }
 
 Resumption Controller::OnSignal(tracee::Stopped& stopped, const siginfo_t& info) {
@@ -119,6 +119,7 @@ Resumption Controller::OnSignal(tracee::Stopped& stopped, const siginfo_t& info)
 void Controller::OnThreadStart(tracee::Stopped& stopped) {
   ProcessState* state = ProcessState::Of(stopped.process());
   if (state == nullptr) return;
+  RestoreFullMask(stopped);
   LookAtTrapMask(stopped.thread());
   hits_.LeaveOurCode(stopped, *state, /*fault=*/false);
 }
@@ -134,6 +135,7 @@ tracee::ChildChoice Controller::OnFork(tracee::Process& parent, tracee::Process&
   if (state == nullptr) return tracee::ChildChoice::kRelease;
   ProcessState& copy = MakeState(child, state->group);
   InheritState(*state, copy, child_stopped.thread());
+  RestoreFullMask(child_stopped);
   hits_.LeaveOurCode(child_stopped, copy, /*fault=*/false);
   bool follow = state->group->follow_children && !state->leaving;
   if (!follow && CleanFork(child_stopped, hits_, copy).ok()) return tracee::ChildChoice::kRelease;
@@ -154,6 +156,7 @@ void Controller::StartImage(tracee::Stopped& stopped, ProcessState& state) {
   stopped.process().arena().Forget();
   state.executable = ExecutableOf(state.id.pid);
   // Handlers end with an exec; what is ignored stays so (execve(2)).
+  RestoreFullMask(stopped);
   IgnoreTrapsAgain(stopped, state);
   LookAtTrapAction(stopped, state);
   LookAtTrapMask(stopped.thread());

@@ -32,7 +32,7 @@ class Controller final : public tracee::Observer {
   Result<DetachReport> Detach(ProcessState& state);
   Installer& installer() { return installer_; }
 
-  tracee::Resumption OnTrap(tracee::Stopped& stopped, const siginfo_t& info) override;
+  tracee::Resumption OnTrap(tracee::Stopped& stopped) override;
   tracee::Resumption OnSignal(tracee::Stopped& stopped, const siginfo_t& info) override;
   void OnThreadStart(tracee::Stopped& stopped) override;
   void OnThreadExit(tracee::Process& process, pid_t tid) override;

@@ -62,8 +62,10 @@ Status ReleaseMemory(tracee::Stopped& stopped, ProcessState& state) {
 Status Clean(tracee::Tracer& tracer, tracee::Stopped& stopped, HitHandler& hits,
              ProcessState& state, DetachReport& report) {
   auto leave = [&](std::vector<tracee::Stopped*>& threads) -> Status {
-    for (auto* thread : threads)
+    for (auto* thread : threads) {
       hits.LeaveOurCode(*thread, state, /*fault=*/false);
+      RestoreFullMask(*thread);
+    }
     return RestoreAll(stopped, hits, state, report);
   };
   // All are stopped already, and stay so: this names them.

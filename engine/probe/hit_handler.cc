@@ -32,26 +32,68 @@ bool NotExecuted(const Site& site, RemoteAddr ip) {
   return ShownAddress(site, ip) == site.address().value;
 }
 
+// The site whose copied instruction has been run up to the breakpoint behind it.
+const Site* FindByTrapBehindCopy(const ProcessState& state, RemoteAddr address) {
+  const Site* site = state.sites.FindByCopy(address);
+  bool is_end = site != nullptr && site->copy().ends_in_trap && address == site->copy_end();
+  return is_end ? site : nullptr;
+}
+
+// Told by the address alone, where a thread cannot stand unless it has run into a breakpoint of
+// ours. The siginfo says so too, for the price of a system call, but not always: one SIGTRAP that
+// waits in a thread that blocks it swallows the trap's own (kernel/signal.c, legacy_queue).
+bool HasSurelyTrapped(tracee::Stopped& stopped, const ProcessState& state) {
+  constexpr uint64_t kTrapFlag = 1 << 8;
+  bool steps = ThreadState::Of(stopped.thread()).stepping.has_value() ||
+               (stopped.regs().eflags & kTrapFlag) != 0;
+  if (steps) return false;
+  RemoteAddr address{stopped.regs().rip - 1};
+  const Site* site = state.sites.Find(address);
+  if (site != nullptr) return site->armed() && !site->is_ambiguous();
+  return address == state.trampoline || FindByTrapBehindCopy(state, address) != nullptr;
+}
+
+// A SIGTRAP that was sent does not reach a program that ignores it, or a thread that blocks it as
+// far as the program knows. One that has swallowed a trap was pending, and is so again.
+bool KeepBack(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info,
+              bool has_trapped) {
+  if (IgnoresTraps(state)) return true;
+  if (!has_trapped && !RestoreFullMask(stopped)) return false;
+  stopped.DeferSignal(info);
+  return true;
+}
+
 }  // namespace
 
-Resumption HitHandler::OnTrap(tracee::Stopped& stopped, ProcessState& state,
-                              const siginfo_t& info) {
-  bool sent = info.si_code <= 0;  // by a process, not raised by an instruction
-  if (sent && IgnoresTraps(state)) return GoOn(state);
-  Resumption resumption = Handle(stopped, state, info);
-  if (resumption.signal == 0 && resumption.how != How::kStep) KeepTrapSignal(stopped, state);
+Resumption HitHandler::OnTrap(tracee::Stopped& stopped, ProcessState& state) {
+  bool has_trapped = HasSurelyTrapped(stopped, state);
+  bool may_lose_signal = MayLoseTrapSignal(stopped.thread(), state);
+  if (!has_trapped || may_lose_signal) {
+    siginfo_t info = stopped.signal_info();
+    bool sent = info.si_code <= 0;  // by a process, not raised by an instruction
+    bool kept_back = sent && KeepBack(stopped, state, info, has_trapped);
+    if (kept_back && !has_trapped) return GoOn(state);
+  }
+  Resumption resumption = Handle(stopped, state, has_trapped);
+  bool is_over = resumption.signal == 0 && resumption.how != How::kStep;
+  if (may_lose_signal && is_over) KeepTrapSignal(stopped, state);
   return resumption;
 }
 
-Resumption HitHandler::Handle(tracee::Stopped& stopped, ProcessState& state,
-                              const siginfo_t& info) {
+Resumption HitHandler::Handle(tracee::Stopped& stopped, ProcessState& state, bool has_trapped) {
   ThreadState& thread = ThreadState::Of(stopped.thread());
-  if (info.si_code != SI_KERNEL) {  // int3 alone has SI_KERNEL (arch/x86 do_int3)
+  // int3 alone has SI_KERNEL (arch/x86 do_int3)
+  if (!has_trapped && stopped.signal_info().si_code != SI_KERNEL) {
+    siginfo_t info = stopped.signal_info();
     bool step = info.si_code == TRAP_TRACE || info.si_code == TRAP_BRKPT;
     if (step && thread.stepping) return OnStepped(stopped, state);
     return OnProgramsStep(stopped, state, info);
   }
   thread.stepping.reset();
+  return OnBreakpoint(stopped, state);
+}
+
+Resumption HitHandler::OnBreakpoint(tracee::Stopped& stopped, ProcessState& state) {
   RemoteAddr address{stopped.regs().rip - 1};
   if (Site* site = state.sites.Find(address); site != nullptr && site->armed()) {
     return OnHit(stopped, state, *site);
@@ -59,6 +101,10 @@ Resumption HitHandler::Handle(tracee::Stopped& stopped, ProcessState& state,
   if (address == state.trampoline && state.trampoline.value != 0) {
     if (returns_.OnReturn(stopped, state)) return GoOn(state);
     return {.how = GoOn(state).how, .signal = SIGTRAP};
+  }
+  if (const Site* site = FindByTrapBehindCopy(state, address)) {
+    stopped.mutable_regs().rip = site->next().value;
+    return GoOn(state);
   }
   return OnForeignTrap(stopped, state);
 }
@@ -91,18 +137,24 @@ Resumption HitHandler::OnHit(tracee::Stopped& stopped, ProcessState& state, Site
     if (site.has_hooks()) run_hooks_(stopped, state, address);
   }
   Site* still = state.sites.Find(address);
-  if (still == nullptr || !still->armed()) return GoOn(state);
-  if (!still->has_copy()) {
-    // Planning let it stand without a copy because it can be emulated; what is declined faults in
-    // the program, and that needs the instruction itself: leave the site.
+  return still != nullptr && still->armed() ? Execute(stopped, state, *still) : GoOn(state);
+}
+
+// The instruction of a site that is about to be executed there.
+Resumption HitHandler::Execute(tracee::Stopped& stopped, ProcessState& state, Site& site) {
+  if (site.is_emulated()) {
     StoppedMemoryBus memory(stopped);
-    auto emulated = arch::Emulate(still->instruction(), stopped.mutable_regs(), memory);
-    if (emulated != arch::EmulationResult::kDone) (void)still->Disarm(stopped);
-    return GoOn(state);
+    auto emulated = arch::Emulate(site.instruction(), stopped.mutable_regs(), memory);
+    if (emulated == arch::EmulationResult::kDone) return GoOn(state);
+    // What is declined faults or traps in the program, and that needs the instruction itself.
+    if (!site.has_copy()) {
+      (void)site.Disarm(stopped);
+      return GoOn(state);
+    }
   }
-  stopped.mutable_regs().rip = still->copy_address().value;
-  if (still->copy().boosted) return GoOn(state);
-  thread.stepping = address;
+  stopped.mutable_regs().rip = site.copy_address().value;
+  if (site.copy().boosted || site.copy().ends_in_trap) return GoOn(state);
+  ThreadState::Of(stopped.thread()).stepping = site.address();
   return {.how = How::kStep};
 }
 

@@ -22,7 +22,7 @@ class HitHandler {
       : recorder_(hub), returns_(recorder_), run_hooks_(std::move(run_hooks)) {}
 
   // Any SIGTRAP stop. A trap that is not ours is handed to the program.
-  tracee::Resumption OnTrap(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
+  tracee::Resumption OnTrap(tracee::Stopped& stopped, ProcessState& state);
 
   // Whatever takes a thread out of our code: a signal, a clone, a detach. Its registers become
   // those that it would have without probes. `fault`: the instruction itself raised the signal.
@@ -33,8 +33,10 @@ class HitHandler {
   ReturnHandler& returns() { return returns_; }
 
  private:
-  tracee::Resumption Handle(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
+  tracee::Resumption Handle(tracee::Stopped& stopped, ProcessState& state, bool has_trapped);
+  tracee::Resumption OnBreakpoint(tracee::Stopped& stopped, ProcessState& state);
   tracee::Resumption OnHit(tracee::Stopped& stopped, ProcessState& state, Site& site);
+  tracee::Resumption Execute(tracee::Stopped& stopped, ProcessState& state, Site& site);
   tracee::Resumption OnStepped(tracee::Stopped& stopped, ProcessState& state);
   tracee::Resumption DeliverHeld(tracee::Stopped& stopped, ProcessState& state);
   bool FinishFirst(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);

@@ -31,12 +31,12 @@ Status WriteByte(tracee::Stopped& stopped, RemoteAddr address, uint8_t value) {
 }  // namespace
 
 Mechanism Site::mechanism() const {
-  return has_copy() && !copy_.boosted ? Mechanism::kUnoptimized : Mechanism::kBoosted;
+  return copy_.boosted || is_emulated() ? Mechanism::kBoosted : Mechanism::kUnoptimized;
 }
 
 std::string Site::reason() const {
   if (mechanism() == Mechanism::kUnoptimized) {
-    return "the instruction must be single-stepped: " + instruction_.text;
+    return "the instruction takes a second trap: " + instruction_.text;
   }
   if (copy_.boosted) return "the out-of-line copy ends in a jump back";
   return "the instruction is emulated";
@@ -45,6 +45,13 @@ std::string Site::reason() const {
 void Site::set_copy(RemoteAddr address, arch::OutOfLineCopy copy) {
   copy_address_ = address;
   copy_ = std::move(copy);
+}
+
+bool Site::is_ambiguous() const {
+  constexpr uint8_t kLockPrefix = 0xf0;
+  if (instruction_.length == 1 || instruction_.bytes[0] == kLockPrefix) return true;
+  return std::any_of(probes_.begin(), probes_.end(),
+                     [](const auto& probe) { return probe->options.force; });
 }
 
 bool Site::Carries(const Probe& probe) const {

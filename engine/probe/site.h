@@ -52,6 +52,7 @@ class Site {
   const arch::OutOfLineCopy& copy() const { return copy_; }
   // Where the copied instruction ends: a jump back (boosted) or a breakpoint of ours.
   RemoteAddr copy_end() const { return copy_address_ + copy_.instruction_length; }
+  bool is_emulated() const { return !copy_.boosted && CanBeEmulated(); }
   RemoteAddr next() const { return address_ + instruction_.length; }
 
   // Newest first, the order in which they run.
@@ -68,6 +69,10 @@ class Site {
   // The breakpoint. Writing one byte is atomic for the program's other threads (Intel SDM vol. 3,
   // 9.1.3 asks for synchronisation only where longer runs of bytes change).
   bool armed() const { return armed_; }
+  // Whether a thread may stand one byte behind the breakpoint without having run into it: when a
+  // whole instruction has that byte, when a jump skips a lock prefix (as C libraries do), or when
+  // the site itself may be inside an instruction.
+  bool is_ambiguous() const;
   Status Arm(tracee::Stopped& stopped);
   // SITE_OVERWRITTEN when the byte is not ours any more; it is left alone then. Stays armed when
   // the byte cannot be written.
@@ -90,6 +95,7 @@ class Site {
   uint64_t hits() const { return hits_; }
 
  private:
+  bool CanBeEmulated() const { return instruction_.execution == arch::Execution::kEmulate; }
   void CountArmed(int change);
   void ChangeReferenceCounter(tracee::Stopped& stopped, int change) const;
 

@@ -42,16 +42,11 @@ void StoppedContext::Aim(uint64_t file_base, std::span<const uint64_t> entry_arg
 }
 
 size_t StoppedContext::ReadMemory(uint64_t address, std::span<std::byte> out) {
-  return stopped_.process().memory().ReadSome(RemoteAddr{address}, out);
+  return stopped_.ReadSome(RemoteAddr{address}, out);
 }
 
 bool StoppedContext::ReadVector(int number, lang::VectorRegister& out) {
   return stopped_.ReadXmm(number, out);
-}
-
-uint32_t StoppedContext::cpu() {
-  if (!cpu_) cpu_ = stopped_.cpu();
-  return *cpu_;
 }
 
 std::string_view StoppedContext::comm() {

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,7 +29,7 @@ class StoppedContext final : public lang::FetchContext {
   size_t ReadMemory(uint64_t address, std::span<std::byte> out) override;
   bool ReadVector(int number, lang::VectorRegister& out) override;
   std::string_view comm() override;
-  uint32_t cpu();
+  uint32_t cpu() { return stopped_.cpu(); }
   uint64_t file_base() const override { return file_base_; }
   std::span<const uint64_t> entry_arguments() const override { return entry_arguments_; }
 
@@ -38,7 +37,6 @@ class StoppedContext final : public lang::FetchContext {
   tracee::Stopped& stopped_;
   lang::RegisterFile registers_;
   std::string comm_;
-  std::optional<uint32_t> cpu_;
   uint64_t file_base_ = 0;
   std::span<const uint64_t> entry_arguments_;
 };

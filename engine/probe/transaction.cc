@@ -34,8 +34,7 @@ Status Transaction::PrepareSite(const PlannedSite& plan) {
   }
   auto site = std::make_unique<Site>(plan.address, plan.place, plan.instruction);
   Status prepared = PrepareCopy(*site);
-  bool dispensable = plan.instruction.execution == arch::Execution::kEmulate;
-  if (!prepared.ok() && !dispensable) return prepared;
+  if (!prepared.ok() && !site->is_emulated()) return prepared;
   state_.sites.Insert(std::move(site));
   return {};
 }

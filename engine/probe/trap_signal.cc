@@ -19,8 +19,6 @@ using sys::SignalBit;
 constexpr uint64_t kTrap = SignalBit(SIGTRAP);
 constexpr uint64_t kIgnore = 1;  // SIG_IGN
 
-// C libraries block everything around clone and the like. A mask with every other classic signal in
-// it had SIGTRAP too.
 bool LooksFull(uint64_t mask) {
   constexpr uint64_t kClassic = (uint64_t{1} << 31) - 1;
   constexpr uint64_t kNeverBlocked = SignalBit(SIGKILL) | SignalBit(SIGSTOP);
@@ -49,6 +47,10 @@ std::optional<TrapAction> ExchangeAction(tracee::Stopped& stopped, const TrapAct
   return scratch.old;
 }
 
+bool IsHandled(const ProcessState& state) {
+  return state.trap_action && state.trap_action->handler != kIgnore;
+}
+
 bool HasHandler(pid_t pid) {
   auto status = sys::ReadTaskStatus(pid);
   return status.ok() && (status->caught & kTrap) != 0;
@@ -70,11 +72,16 @@ void LookAtTrapMask(tracee::Thread& thread) {
   if (status.ok()) ThreadState::Of(thread).signal_mask = status->blocked;
 }
 
+bool MayLoseTrapSignal(tracee::Thread& thread, const ProcessState& state) {
+  const auto& mask = ThreadState::Of(thread).signal_mask;
+  return IsHandled(state) || !mask || (*mask & kTrap) != 0;
+}
+
 void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state) {
   auto mask = stopped.ReadSignalMask();
   if (!mask) return;
   ThreadState& thread = ThreadState::Of(stopped.thread());
-  bool has_handler = state.trap_action && state.trap_action->handler != kIgnore;
+  bool has_handler = IsHandled(state);
   bool was_blocked = LooksFull(*mask) || (thread.signal_mask && *thread.signal_mask != *mask &&
                                           *thread.signal_mask == (*mask | kTrap));
   // Had it been blocked, the kernel would have taken the handler away.
@@ -82,6 +89,14 @@ void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state) {
   if (was_blocked) stopped.WriteSignalMask(*mask | kTrap);
   thread.signal_mask = was_blocked ? *mask | kTrap : *mask;
   if (was_blocked && has_handler) (void)ExchangeAction(stopped, &*state.trap_action);
+}
+
+bool RestoreFullMask(tracee::Stopped& stopped) {
+  auto mask = stopped.ReadSignalMask();
+  if (!mask || !LooksFull(*mask)) return false;
+  if ((*mask & kTrap) == 0) stopped.WriteSignalMask(*mask | kTrap);
+  ThreadState::Of(stopped.thread()).signal_mask = *mask | kTrap;
+  return true;
 }
 
 bool IgnoresTraps(ProcessState& state) {

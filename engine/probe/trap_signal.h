@@ -3,7 +3,8 @@
 // kernel unblock it and put the default action in place (signal.c, force_sig_info_to_task). What
 // the program had is remembered and put back: the mask and a handler after each trap, "ignore" only
 // when no thread can have a trap pending, because setting it discards pending ones (sigaction(2)).
-// What a program changes between our looks and before its next trap cannot be seen. Tracer thread.
+// What a program changes between our looks and before its next trap cannot be seen, but for a full
+// mask, which is put back when it matters. Tracer thread.
 
 #include <cstdint>
 
@@ -17,8 +18,16 @@ void LookAtTrapAction(tracee::Stopped& stopped, ProcessState& state);
 // Of a thread that has not run into a trap of ours yet.
 void LookAtTrapMask(tracee::Thread& thread);
 
-// After a trap of ours has been dealt with, the steps that it needs included.
+// Whether a trap of this thread may have changed what the program can see of its signals.
+bool MayLoseTrapSignal(tracee::Thread& thread, const ProcessState& state);
+// Then: after a trap of ours has been dealt with, the steps that it needs included.
 void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state);
+
+// Blocks the signal again in a thread that blocks all others. C libraries do so around clone and
+// the like, out of our sight, and a mask with every other classic signal in it had SIGTRAP too. For
+// when somebody is about to look: a SIGTRAP was sent, or a child or a new image inherits the mask,
+// or we leave. False: it is not such a thread.
+bool RestoreFullMask(tracee::Stopped& stopped);
 
 // Whether the program ignores the signal, whatever the kernel believes now.
 bool IgnoresTraps(ProcessState& state);

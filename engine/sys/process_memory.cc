@@ -43,6 +43,37 @@ Error Unwritable(pid_t pid, uint64_t address, int error_number) {
   return error;
 }
 
+// One process_vm_readv with an iovec a page: the kernel stops at the first page it cannot read, so
+// what precedes it arrives.
+class Gather {
+ public:
+  void Add(RemoteAddr address, std::span<std::byte> out) {
+    local_[count_] = {.iov_base = out.data(), .iov_len = out.size()};
+    remote_[count_++] = {.iov_base = reinterpret_cast<void*>(address.value), .iov_len = out.size()};
+  }
+  // As much as has room; returns how much that is.
+  size_t AddPages(RemoteAddr address, std::span<std::byte> out) {
+    size_t added = 0;
+    while (added < out.size() && count_ < kMaxPieces) {
+      uint64_t at = address.value + added;
+      size_t chunk = std::min<size_t>(out.size() - added, kPageSize - at % kPageSize);
+      Add(RemoteAddr{at}, out.subspan(added, chunk));
+      added += chunk;
+    }
+    return added;
+  }
+  size_t Read(pid_t pid) const {
+    ssize_t count = ::process_vm_readv(pid, local_, count_, remote_, count_, 0);
+    return count < 0 ? 0 : static_cast<size_t>(count);
+  }
+
+ private:
+  static constexpr size_t kMaxPieces = 8;  // more would not fit on the kernel's stack (UIO_FASTIOV)
+  iovec local_[kMaxPieces];
+  iovec remote_[kMaxPieces];
+  size_t count_ = 0;
+};
+
 }  // namespace
 
 ProcessMemory::ProcessMemory(pid_t pid, UniqueFd read_fd, UniqueFd write_fd)
@@ -61,18 +92,26 @@ Result<ProcessMemory> ProcessMemory::Open(pid_t pid) {
 
 size_t ProcessMemory::ReadSome(RemoteAddr address, std::span<std::byte> out) const {
   size_t done = 0;
-  // One iovec a page: the kernel stops at the first page it cannot read, so what precedes it
-  // arrives. Most reads lie within one page.
   while (done < out.size()) {
-    uint64_t at = address.value + done;
-    size_t chunk = std::min<size_t>(out.size() - done, kPageSize - at % kPageSize);
-    iovec local{.iov_base = out.data() + done, .iov_len = chunk};
-    iovec remote{.iov_base = reinterpret_cast<void*>(at), .iov_len = chunk};
-    ssize_t count = ::process_vm_readv(pid_, &local, 1, &remote, 1, 0);
-    if (count <= 0) break;
-    done += static_cast<size_t>(count);
+    Gather gather;
+    size_t wanted = gather.AddPages(address + done, out.subspan(done));
+    size_t count = gather.Read(pid_);
+    done += count;
+    if (count < wanted) break;
   }
   return done;
+}
+
+size_t ProcessMemory::ReadSomeWith(RemoteAddr extra_address, std::span<std::byte> extra,
+                                   RemoteAddr address, std::span<std::byte> out) const {
+  Gather gather;
+  gather.Add(extra_address, extra);
+  size_t wanted = gather.AddPages(address, out);
+  size_t count = gather.Read(pid_);
+  if (count < extra.size()) return ReadSome(address, out);
+  count -= extra.size();
+  if (count < wanted || count == out.size()) return count;
+  return count + ReadSome(address + count, out.subspan(count));
 }
 
 Status ProcessMemory::Read(RemoteAddr address, std::span<std::byte> out) const {

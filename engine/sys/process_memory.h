@@ -20,6 +20,10 @@ class ProcessMemory {
 
   // Bytes read before the first unreadable one; faults pages in.
   size_t ReadSome(RemoteAddr address, std::span<std::byte> out) const;
+  // The same, with `extra` read in the same system call if it can be read at all; it keeps its
+  // bytes otherwise.
+  size_t ReadSomeWith(RemoteAddr extra_address, std::span<std::byte> extra, RemoteAddr address,
+                      std::span<std::byte> out) const;
   // All or an error (MEMORY_UNREADABLE with the address).
   Status Read(RemoteAddr address, std::span<std::byte> out) const;
   // Ignores page protection (private copy of a file page). `stopped_tid` is for the POKETEXT way.

@@ -53,6 +53,9 @@ Errno GetRegs(pid_t tid, user_regs_struct& regs) {
 Errno SetRegs(pid_t tid, const user_regs_struct& regs) {
   return Request(PTRACE_SETREGS, tid, 0, AddressOf(regs));
 }
+Errno SetIp(pid_t tid, uint64_t ip) {
+  return Request(PTRACE_POKEUSER, tid, offsetof(user, regs.rip), ip);
+}
 
 Result<std::vector<std::byte>> GetXState(pid_t tid) {
   // The kernel tells the real size through iov_len; AMX tiles need 8 KiB, so 16 KiB is ample.

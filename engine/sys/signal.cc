@@ -10,12 +10,15 @@ namespace {
 
 void DoNothing(int) {}
 
-Status StopIgnoringChildren() {
+// Without SA_NOCLDSTOP every stop of a tracee is also a SIGCHLD, which wakes some other thread of
+// the process for nothing if one does not block it.
+Status PrepareChildSignal() {
   struct sigaction action {};
   if (::sigaction(SIGCHLD, nullptr, &action) != 0) return ErrnoError(errno, "sigaction SIGCHLD");
-  if (action.sa_handler != SIG_IGN && (action.sa_flags & SA_NOCLDWAIT) == 0) return {};
+  bool has_handler = action.sa_handler != SIG_IGN && action.sa_handler != SIG_DFL;
+  if (has_handler && (action.sa_flags & SA_NOCLDWAIT) == 0) return {};
   action.sa_handler = SIG_DFL;
-  action.sa_flags = 0;
+  action.sa_flags = SA_NOCLDSTOP;
   if (::sigaction(SIGCHLD, &action, nullptr) != 0) return ErrnoError(errno, "sigaction SIGCHLD");
   return {};
 }
@@ -40,7 +43,7 @@ Status PrepareTracerThreadSignals() {
   if (int error = ::pthread_sigmask(SIG_SETMASK, &blocked, nullptr); error != 0) {
     return ErrnoError(error, "pthread_sigmask");
   }
-  return StopIgnoringChildren();
+  return PrepareChildSignal();
 }
 
 }  // namespace probed::sys

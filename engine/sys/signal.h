@@ -28,7 +28,8 @@ constexpr int kWakeSignal = SIGURG;
 
 // Blocks every signal but kWakeSignal in the calling thread and gives that one a handler that does
 // nothing, without SA_RESTART. A process that ignores SIGCHLD would lose exit statuses (wait(2)),
-// so an ignoring disposition is put back to the default.
+// so an ignoring disposition is put back to the default; that one is told of exits only, not of the
+// stops of tracees.
 Status PrepareTracerThreadSignals();
 
 }  // namespace probed::sys

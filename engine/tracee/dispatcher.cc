@@ -85,16 +85,17 @@ void Dispatcher::LetGo(const Stop& stop) {
 
 void Dispatcher::On(Thread& thread, const sys::SignalStop& stop) {
   thread.EnterStop(StopKind::kSignal);
-  siginfo_t info{};
-  // Killed meanwhile: its death will be reported.
-  if (!sys::GetSigInfo(thread.tid(), info).ok()) return;
-  thread.RestoreDeferred(info);
-  if (stop.signal != SIGTRAP) UndoInterruptionBySignal(thread, stop.signal);
-  {
+  if (stop.signal == SIGTRAP) {
     Callback callback(thread);
     Stopped token = thread.Token();
-    thread.resumption() =
-        stop.signal == SIGTRAP ? observer_.OnTrap(token, info) : observer_.OnSignal(token, info);
+    thread.resumption() = observer_.OnTrap(token);
+  } else {
+    siginfo_t info = thread.SignalInfo();
+    if (info.si_signo == 0) return;  // killed meanwhile: its death will be reported
+    UndoInterruptionBySignal(thread, stop.signal);
+    Callback callback(thread);
+    Stopped token = thread.Token();
+    thread.resumption() = observer_.OnSignal(token, info);
   }
   LeaveStop(thread);
 }

@@ -24,8 +24,9 @@ class Observer {
   virtual ~Observer() = default;
 
   // A SIGTRAP signal-stop: int3 (si_code SI_KERNEL), finished step (TRAP_TRACE/TRAP_BRKPT), or the
-  // program's own. Return signal = SIGTRAP to hand it to the program.
-  virtual Resumption OnTrap(Stopped& stopped, const siginfo_t& info) = 0;
+  // program's own. Return signal = SIGTRAP to hand it to the program. Its siginfo is read only when
+  // it is asked for: most traps are told by their address.
+  virtual Resumption OnTrap(Stopped& stopped) = 0;
   // Any other signal about to be delivered; default delivers. The observer may move an ip that is
   // inside our code back to the original instruction first.
   virtual Resumption OnSignal(Stopped& stopped, const siginfo_t& info) = 0;

@@ -47,6 +47,10 @@ uint32_t Stopped::cpu() {
   return thread_.Cpu();
 }
 
+const siginfo_t& Stopped::signal_info() {
+  return thread_.SignalInfo();
+}
+
 void Stopped::SetSignalInfo(const siginfo_t& info) {
   sys::SetSigInfo(tid(), info).Ignore();
 }
@@ -62,6 +66,10 @@ std::optional<uint64_t> Stopped::ReadSignalMask() {
 
 void Stopped::WriteSignalMask(uint64_t mask) {
   sys::SetSigMask(tid(), mask).Ignore();
+}
+
+size_t Stopped::ReadSome(RemoteAddr address, std::span<std::byte> out) {
+  return thread_.ReadSome(address, out);
 }
 
 Status Stopped::ReadMemory(RemoteAddr address, std::span<std::byte> out) {

@@ -44,7 +44,9 @@ class Stopped {
 
   // The CPU on which it ran into this stop.
   uint32_t cpu();
-  // In a signal-delivery-stop: what the program's handler is told.
+  // In a signal-delivery-stop: what the program's handler is told. Read once per stop, on first
+  // use; of a thread that died meanwhile, zeros.
+  const siginfo_t& signal_info();
   void SetSignalInfo(const siginfo_t& info);
   // Sends a signal that was not delivered again, as it was, once the thread runs.
   void DeferSignal(const siginfo_t& info);
@@ -53,6 +55,8 @@ class Stopped {
   std::optional<uint64_t> ReadSignalMask();
   void WriteSignalMask(uint64_t mask);
 
+  // Bytes read before the first unreadable one. The first read of a stop brings cpu() along.
+  size_t ReadSome(RemoteAddr address, std::span<std::byte> out);
   Status ReadMemory(RemoteAddr address, std::span<std::byte> out);
   Status WriteMemory(RemoteAddr address, std::span<const std::byte> bytes);
 

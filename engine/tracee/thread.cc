@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -15,6 +16,11 @@
 #include "engine/sys/signal.h"
 
 namespace probed::tracee {
+namespace {
+
+constexpr size_t kCpuIdOffset = offsetof(rseq, cpu_id);
+
+}  // namespace
 
 Stopped Thread::Token() {
   assert(stopped());
@@ -31,6 +37,8 @@ void Thread::EnterStop(StopKind kind) {
   stop_kind_ = kind;
   regs_valid_ = false;
   regs_dirty_ = false;
+  info_.reset();
+  cpu_.reset();
   if (kind == StopKind::kGroup) group_stopped_ = true;
   if (kind == StopKind::kInterrupt) group_stopped_ = false;
   if (park && held_since_ns == 0) held_since_ns = MonotonicNow();
@@ -42,7 +50,10 @@ void Thread::Interrupt() {
 }
 
 bool Thread::ResumeToPendingTrap() {
-  if (!sys::HasPendingSignal(tid_, SIGTRAP)) return false;
+  // One that was sent and is blocked would not be delivered; a trap is never blocked.
+  uint64_t mask = 0;
+  bool is_blocked = sys::GetSigMask(tid_, mask).ok() && (mask & sys::SignalBit(SIGTRAP)) != 0;
+  if (is_blocked || !sys::HasPendingSignal(tid_, SIGTRAP)) return false;
   FlushRegs();
   run_state_ = RunState::kRunning;
   sys::Continue(tid_, 0).Ignore();
@@ -77,16 +88,24 @@ void Thread::Displace(const siginfo_t& info) {
   if (!displaced_) displaced_ = info;
 }
 
-bool Thread::RestoreDeferred(siginfo_t& info) {
-  if (deferred_.empty() || info.si_code != SI_TKILL || info.si_pid != ::getpid()) return false;
+void Thread::RestoreDeferred(siginfo_t& info) {
+  if (deferred_.empty() || info.si_code != SI_TKILL || info.si_pid != ::getpid()) return;
   auto match = std::find_if(
       deferred_.begin(), deferred_.end(),
       [&](const DeferredSignal& deferred) { return deferred.info.si_signo == info.si_signo; });
-  if (match == deferred_.end()) return false;
+  if (match == deferred_.end()) return;
   info = match->info;
   deferred_.erase(match);
   sys::SetSigInfo(tid_, info).Ignore();
-  return true;
+}
+
+const siginfo_t& Thread::SignalInfo() {
+  if (!info_) {
+    info_.emplace();
+    if (!sys::GetSigInfo(tid_, *info_).ok()) *info_ = siginfo_t{};
+    RestoreDeferred(*info_);
+  }
+  return *info_;
 }
 
 void Thread::Resume() {
@@ -117,24 +136,41 @@ void Thread::Detach() {
   run_state_ = RunState::kGone;
 }
 
-// The kernel keeps the number in the rseq area before each return to user mode, and a stopped
-// thread does not return. Threads register while they start, and for good.
-uint32_t Thread::Cpu() {
+// Threads register while they start, and for good.
+bool Thread::KnowsRseqArea() {
   if (rseq_.value == 0) sys::GetRseqArea(tid_, rseq_).Ignore();
-  constexpr size_t kCpuIdOffset = offsetof(rseq, cpu_id);
+  return rseq_.value != 0;
+}
+
+void Thread::NoteCpu(int32_t cpu) {
+  if (cpu >= 0) cpu_ = static_cast<uint32_t>(cpu);
+}
+
+// The kernel keeps the number in the rseq area before each return to user mode, and a stopped
+// thread does not return. The area is read along with the first memory that is asked for: a hit
+// needs both, and a system call costs more than what it copies.
+size_t Thread::ReadSome(RemoteAddr address, std::span<std::byte> out) {
+  if (cpu_ || !KnowsRseqArea()) return process_.memory().ReadSome(address, out);
   int32_t cpu = RSEQ_CPU_ID_UNINITIALIZED;
-  auto bytes = std::as_writable_bytes(std::span(&cpu, 1));
-  if (rseq_.value != 0 && process_.memory().ReadSome(rseq_ + kCpuIdOffset, bytes) == sizeof cpu &&
-      cpu >= 0) {
-    return static_cast<uint32_t>(cpu);
+  size_t count = process_.memory().ReadSomeWith(
+      rseq_ + kCpuIdOffset, std::as_writable_bytes(std::span(&cpu, 1)), address, out);
+  NoteCpu(cpu);
+  return count;
+}
+
+uint32_t Thread::Cpu() {
+  if (!cpu_) (void)ReadSome({}, {});
+  if (!cpu_) {
+    auto stat = sys::ReadTaskStat(tid_);
+    NoteCpu(stat.ok() ? stat->cpu : 0);
   }
-  auto stat = sys::ReadTaskStat(tid_);
-  return stat.ok() && stat->cpu > 0 ? static_cast<uint32_t>(stat->cpu) : 0;
+  return *cpu_;
 }
 
 const user_regs_struct& Thread::Regs() {
   if (!regs_valid_) {
     if (!sys::GetRegs(tid_, regs_).ok()) regs_ = user_regs_struct{};
+    kernels_regs_ = regs_;
     regs_valid_ = true;
   }
   return regs_;
@@ -146,8 +182,13 @@ user_regs_struct& Thread::MutableRegs() {
   return regs_;
 }
 
+// A hit changes the ip alone, mostly.
 void Thread::FlushRegs() {
-  if (std::exchange(regs_dirty_, false)) sys::SetRegs(tid_, regs_).Ignore();
+  if (!std::exchange(regs_dirty_, false)) return;
+  kernels_regs_.rip = regs_.rip;
+  bool only_ip = std::memcmp(&kernels_regs_, &regs_, sizeof regs_) == 0;
+  (only_ip ? sys::SetIp(tid_, regs_.rip) : sys::SetRegs(tid_, regs_)).Ignore();
+  kernels_regs_ = regs_;
 }
 
 }  // namespace probed::tracee

@@ -5,10 +5,12 @@
 #include <sys/user.h>
 
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "engine/tracee/process.h"
@@ -78,11 +80,12 @@ class Thread {
   // The signal-delivery-stop of `info` is about to be left for our own ends; if that signal is to
   // be delivered in the end, it is deferred.
   void Displace(const siginfo_t& info);
-  // True when `info` is such a signal coming back; `info` is replaced by the original.
-  bool RestoreDeferred(siginfo_t& info);
+  // Of a signal-delivery-stop; that of a deferred signal which has come back is the original's.
+  const siginfo_t& SignalInfo();
 
   // Where it ran last, while it is stopped.
   uint32_t Cpu();
+  size_t ReadSome(RemoteAddr address, std::span<std::byte> out);
 
   const user_regs_struct& Regs();
   user_regs_struct& MutableRegs();
@@ -104,6 +107,9 @@ class Thread {
     bool sent_again = false;
   };
   int SignalToDeliver();
+  void RestoreDeferred(siginfo_t& info);
+  bool KnowsRseqArea();
+  void NoteCpu(int32_t cpu);
   void CountHold();
 
   Process& process_;
@@ -118,6 +124,9 @@ class Thread {
   bool regs_valid_ = false;
   bool regs_dirty_ = false;
   user_regs_struct regs_{};
+  user_regs_struct kernels_regs_{};  // what the kernel has, while regs_valid_
+  std::optional<siginfo_t> info_;    // of this stop, and its CPU, once asked for
+  std::optional<uint32_t> cpu_;
   RemoteAddr rseq_;  // 0: not registered as far as we know
   std::optional<siginfo_t> displaced_;
   std::deque<DeferredSignal> deferred_;

@@ -87,6 +87,8 @@ TEST(DecodeTest, CopiesTheRest) {
           {"mfence", "0f ae f0"},
           {"enter $16,$0", "c8 10 00 00"},
           {"syscall", "0f 05"},
+          {"lret", "cb"},
+          {"ljmp *(%rax)", "ff 28"},
           {"xbegin", "c7 f8 10 00 00 00"},
           {"vmovdqa64 0x10(%rip),%zmm0", "62 f1 fd 48 6f 05 10 00 00 00"},
           {"vbroadcastss -16(%rip),%ymm0", "c4 e2 7d 18 05 f0 ff ff ff"},
@@ -103,9 +105,8 @@ TEST(DecodeTest, CopiesTheRest) {
       Execution::kCopyAndJump);
 }
 
-TEST(DecodeTest, StepsWhatTheJumpBackWouldSpoil) {
-  ExpectExecution({{"popf", "9d"}, {"popfw", "66 9d"}, {"lret", "cb"}, {"ljmp *(%rax)", "ff 28"}},
-                  Execution::kCopyAndStep);
+TEST(DecodeTest, TrapsBehindWhatTheJumpBackWouldSpoil) {
+  ExpectExecution({{"popf", "9d"}, {"popfw", "66 9d"}}, Execution::kCopyAndTrap);
 }
 
 TEST(DecodeTest, RefusesWithWords) {

@@ -19,6 +19,11 @@ struct Placed {
   uint64_t address;
 
   bool Contains(uint64_t ip) const { return ip - address < copy.code.size(); }
+  bool MustBeStepped() const { return !copy.boosted && !copy.ends_in_trap; }
+  bool HasReachedTrap(const Stop& stop, uint64_t ip) const {
+    return copy.ends_in_trap && stop.code == SI_KERNEL &&
+           ip - 1 == address + copy.instruction_length;
+  }
   bool IsTwoStep() const { return copy.boosted && copy.states.back().pushed != 0; }
 };
 
@@ -99,7 +104,7 @@ Outcome RunBoosted(Puppet& puppet, const Instruction& instruction, uint64_t aren
                    const MachineState& state) {
   Outcome outcome;
   std::optional<Placed> placed = Place(puppet, instruction, arena);
-  if (!placed.has_value() || !placed->copy.boosted) return outcome;
+  if (!placed.has_value() || placed->MustBeStepped()) return outcome;
   outcome.ran = true;
   MachineState start = state;
   start.regs.rip = placed->address;
@@ -107,6 +112,12 @@ Outcome RunBoosted(Puppet& puppet, const Instruction& instruction, uint64_t aren
   puppet.SetState(start);
   if (!puppet.Continue(stop)) return outcome.trouble = "the child is gone", outcome;
   outcome.state = puppet.GetState();
+  if (placed->HasReachedTrap(stop, outcome.state.regs.rip)) {
+    --outcome.state.regs.rip;
+    outcome.finished =
+        LeaveCopy(placed->copy, instruction, placed->original, placed->address, outcome.state.regs);
+    return outcome;
+  }
   if (!placed->Contains(outcome.state.regs.rip)) {
     outcome.finished = WentElsewhere(stop, outcome, {placed->original, instruction.length});
   }

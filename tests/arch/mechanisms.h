@@ -25,7 +25,8 @@ Outcome RunNative(Puppet& puppet, std::span<const uint8_t> code, const MachineSt
 // `ran` is false when Emulate declines.
 Outcome RunEmulated(Puppet& puppet, const Instruction& instruction, const MachineState& state);
 
-// The copy in `arena`, run freely. `ran` is false when the copy cannot be built or is not boosted.
+// The copy in `arena`, run freely, or up to the trap that it ends in. `ran` is false when the copy
+// cannot be built or must be stepped.
 Outcome RunBoosted(Puppet& puppet, const Instruction& instruction, uint64_t arena,
                    const MachineState& state);
 

@@ -26,13 +26,13 @@ constexpr uint64_t kLowBase = 0x1000'0000;
 using Code = std::vector<uint8_t>;
 
 bool EndsARun(const Instruction& instruction) {
-  return instruction.is_call || instruction.is_return ||
+  return instruction.is_call || instruction.is_return || instruction.is_far ||
          instruction.operation.kind == OperationKind::kJump;
 }
 
-bool IsStepped(const Instruction& instruction) {
+bool NeedsTracer(const Instruction& instruction) {
   const Operand& target = instruction.operation.source;
-  return instruction.execution == Execution::kCopyAndStep ||
+  return instruction.execution == Execution::kCopyAndTrap ||
          (instruction.is_call && (target.reg == kRsp || target.memory.base == kRsp));
 }
 
@@ -40,7 +40,7 @@ bool IsStepped(const Instruction& instruction) {
 bool IsRelocatable(std::span<const Instruction> region) {
   for (const Instruction& instruction : region) {
     bool is_last = &instruction == &region.back();
-    if (instruction.execution == Execution::kRefused || IsStepped(instruction)) return false;
+    if (instruction.execution == Execution::kRefused || NeedsTracer(instruction)) return false;
     if (instruction.is_syscall && region.size() > 1) return false;
     if (EndsARun(instruction) && !is_last) return false;
   }

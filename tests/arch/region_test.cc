@@ -50,10 +50,14 @@ TEST(RegionTest, ABranchToTheStartPassesTheSiteAgain) {
   EXPECT_EQ(CopyHex("ff c9 75 fc 90"), "ff c9 0f 85 f8 ff ff ef 90 e9 f7 ff ff ef");
 }
 
+TEST(RegionTest, AFarReturnLeavesByItself) {
+  EXPECT_EQ(CopyHex("90 cb"), "90 cb");
+}
+
 TEST(RegionTest, RefusesWhatWouldNotBeTheSame) {
   const char* const kRefused[] = {
       "cc",                    // int3
-      "53 9d",                 // popf must be stepped
+      "53 9d",                 // popf needs a tracer
       "ff d4",                 // call *%rsp too
       "e8 10 00 00 00 90",     // a call whose return address is displaced
       "ff d0 90 90 90",        // the same through a register
@@ -66,7 +70,7 @@ TEST(RegionTest, RefusesWhatWouldNotBeTheSame) {
       "c3 90 90 90 90",        // nothing runs into what follows
       "eb 10 90 90 90",
       "b8 27 00 00 00 0f 05",  // a syscall is restarted at its own address
-      "90 cb",                 // far return
+      "cb 90",                 // nor into what follows a far return
   };
   for (const char* hex : kRefused)
     EXPECT_EQ(CopyHex(hex), "REGION_NOT_RELOCATABLE") << hex;

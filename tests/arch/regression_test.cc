@@ -78,6 +78,49 @@ TEST_F(RegressionTest, APopfMaySetTheTrapFlag) {
   EXPECT_NE(ExpectSame(state).state.regs.eflags & 0x100, 0u);
 }
 
+// The trap flag that a popf sets traps behind the instruction after it, and one that was set before
+// behind the popf itself, wherever the popf is executed.
+TEST_F(RegressionTest, ATrapFlagTrapsAtTheSamePlaceAfterAPopf) {
+  struct Case {
+    uint64_t before, popped;
+    uint64_t rip;
+  };
+  for (const Case& flags : {Case{0x202, 0x302, kOriginal + 2}, Case{0x302, 0x202, kOriginal + 1},
+                            Case{0x302, 0x302, kOriginal + 1}}) {
+    MachineState state = Prepare("9d 90");  // popf; nop
+    state.regs.eflags = flags.before;
+    StoreAt(state, kStackTop, flags.popped);
+    Stop native_stop, stop;
+    puppet_->FillCode(code_);
+    puppet_->SetState(state);
+    ASSERT_TRUE(puppet_->Continue(native_stop));
+    user_regs_struct native = puppet_->GetState().regs;
+    EXPECT_EQ(native.rip, flags.rip);
+    EXPECT_EQ(native_stop.code, TRAP_TRACE);
+
+    Instruction instruction = Decode(code_, kOriginal).value();
+    OutOfLineCopy copy = BuildCopy(instruction, kOriginal, kCopy).value();
+    puppet_->FillArena(kArena, copy.code);
+    state.regs.rip = kCopy;
+    puppet_->SetState(state);
+    ASSERT_TRUE(puppet_->Continue(stop));
+    MachineState now = puppet_->GetState();
+    bool has_reached_trap = stop.code == SI_KERNEL;
+    EXPECT_EQ(has_reached_trap, (flags.before & 0x100) == 0);
+    if (has_reached_trap) --now.regs.rip;
+    ASSERT_TRUE(LeaveCopy(copy, instruction, kOriginal, kCopy, now.regs));
+    if (has_reached_trap) {
+      puppet_->SetState(now);
+      ASSERT_TRUE(puppet_->Continue(stop));
+      now = puppet_->GetState();
+    }
+    EXPECT_EQ(stop.code, native_stop.code);
+    EXPECT_EQ(now.regs.rip, native.rip);
+    EXPECT_EQ(now.regs.eflags, native.eflags);
+    EXPECT_EQ(now.regs.rsp, native.rsp);
+  }
+}
+
 TEST_F(RegressionTest, PushfDoesNotSeeTheTrapFlagOfAStep) {
   ExpectSame(Prepare("9c"));
 }

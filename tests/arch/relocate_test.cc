@@ -84,11 +84,25 @@ TEST(RelocateTest, AnIndirectCallPushesTheOriginalReturnAddressToo) {
   EXPECT_EQ(CopyHex("3e 41 ff 57 08"), "ff 35 05 00 00 00 3e 41 ff 67 08 05 10 40 00 00 00 00 00");
 }
 
-TEST(RelocateTest, CallsThroughTheStackPointerAndPopfAreStepped) {
-  EXPECT_FALSE(Copy("ff d4", kCopy)->boosted);        // call *%rsp
-  EXPECT_FALSE(Copy("ff 54 24 08", kCopy)->boosted);  // call *8(%rsp)
+TEST(RelocateTest, CallsThroughTheStackPointerAreLeftInASingleStep) {
+  for (const char* hex : {"ff d4", "ff 54 24 08", "ff 14 24"}) {
+    EXPECT_FALSE(Copy(hex, kCopy)->boosted) << hex;
+    EXPECT_FALSE(Copy(hex, kCopy)->ends_in_trap) << hex;
+    EXPECT_EQ(CopyHex(hex), hex);
+  }
+}
+
+TEST(RelocateTest, APopfEndsInATrap) {
   EXPECT_FALSE(Copy("9d", kCopy)->boosted);
-  EXPECT_EQ(CopyHex("ff 14 24"), "ff 14 24");
+  EXPECT_TRUE(Copy("9d", kCopy)->ends_in_trap);
+  EXPECT_EQ(CopyHex("9d"), "9d cc");
+}
+
+TEST(RelocateTest, FarBranchesLeaveByThemselves) {
+  for (const char* hex : {"cb", "ff 28", "48 cb"}) {
+    EXPECT_TRUE(Copy(hex, kCopy)->boosted) << hex;
+    EXPECT_EQ(CopyHex(hex), hex);
+  }
 }
 
 TEST(RelocateTest, AHalfDoneIndirectCallIsTakenBack) {

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <thread>
 
 #include "tests/engine/harness.h"
 
@@ -51,6 +54,60 @@ TEST_F(EngineTest, AFullMaskStaysFull) {
   EXPECT_EQ(puppet.Ask("showtrap"), "2 1");
 }
 
+// The kernel takes the trap and the signal that waits for one and the same.
+TEST_F(EngineTest, ASentTrapThatIsBlockedOutlivesTheTrapsOfProbes) {
+  Puppet puppet("control");
+  ASSERT_EQ(puppet.Ask("settrap 2"), "2 1");
+  TargetId target = Attach(puppet);
+  ProbeId probe = Define(target, fmt::format("p:t/x {}:recurse", puppet.path()));
+  EXPECT_EQ(puppet.Ask(fmt::format("raise {}", SIGTRAP)), "0");  // to the thread
+  EXPECT_EQ(::kill(puppet.pid(), SIGTRAP), 0);                   // to the process
+  EXPECT_EQ(puppet.Ask("recurse 3"), "3");
+  EXPECT_EQ(puppet.Ask("recurse 3"), "3");
+  EXPECT_EQ(Counters(probe).hits, 8u);
+  EXPECT_EQ(puppet.Ask("showtrap"), "2 1");
+  EXPECT_EQ(puppet.Ask("traps"), "0");
+  EXPECT_EQ(puppet.Ask("settrap 5"), "2 0");
+  EXPECT_EQ(puppet.Ask("traps"), "2");
+}
+
+// One that is made full while probes are hit, out of our sight.
+TEST_F(EngineTest, AFullMaskIsPutBackWhenItMatters) {
+  Puppet puppet("control");
+  TargetId target = Attach(puppet, {.follow_children = false});
+  ProbeId probe = Define(target, fmt::format("p:t/x {}:recurse", puppet.path()));
+  ASSERT_EQ(puppet.Ask("settrap 4"), "0 1");
+  EXPECT_EQ(puppet.Ask("recurse 3"), "3");
+  EXPECT_EQ(puppet.Ask("exec"), "ready");
+  EXPECT_EQ(puppet.Ask("showtrap"), "0 1");
+  EXPECT_EQ(puppet.Ask("recurse 3"), "3");
+  EXPECT_EQ(Counters(probe).hits, 8u);
+  Detach(target);
+  EXPECT_EQ(puppet.Ask("showtrap"), "0 1");
+
+  Puppet second("control");
+  target = Attach(second);
+  Define(target, fmt::format("p:t/x {}:recurse", second.path()));
+  ASSERT_EQ(second.Ask("settrap 4"), "0 1");
+  EXPECT_EQ(second.Ask("recurse 3"), "3");
+  EXPECT_EQ(second.Ask(fmt::format("raise {}", SIGTRAP)), "0");  // would kill it
+  EXPECT_EQ(second.Ask("showtrap"), "0 1");
+  EXPECT_EQ(second.Ask("recurse 3"), "3");
+  EXPECT_EQ(second.Ask("showtrap"), "0 1");
+  Detach(target);
+  EXPECT_EQ(second.Ask("showtrap"), "0 1");
+}
+
+TEST_F(EngineTest, AFullMaskIsPutBackAtTheEnd) {
+  Puppet puppet("control");
+  TargetId target = Attach(puppet);
+  Define(target, fmt::format("p:t/x {}:recurse", puppet.path()));
+  ASSERT_EQ(puppet.Ask("settrap 4"), "0 1");
+  EXPECT_EQ(puppet.Ask("recurse 3"), "3");
+  Detach(target);
+  EXPECT_EQ(puppet.Ask("showtrap"), "0 1");
+}
+
 class SignalTest : public EngineTest {
  protected:
   ProbeId Probe(const std::string& kind, const std::string& symbol) {
@@ -80,6 +137,32 @@ TEST_F(SignalTest, HandlersNeverSeeOurCodeAndHitsAreExact) {
   EXPECT_EQ(Counters(exit).recorded, spins);
 }
 
+TEST_F(SignalTest, HandlersNeverSeeCopiesThatMustBeLeftByTheTracer) {
+  ProbeId popf = Probe("p", "the_popf");
+  ProbeId call = Probe("p", "the_stack_call");
+  unsigned long spins = 0, strange = 0;
+  int done = 0;
+  std::string answer = puppet_.Ask("spin 300");
+  ASSERT_EQ(std::sscanf(answer.c_str(), "%lu %d %lu", &spins, &done, &strange), 3) << answer;
+  EXPECT_EQ(done, 1);
+  EXPECT_EQ(strange, 0u);
+  EXPECT_EQ(Counters(popf).hits, spins);
+  EXPECT_EQ(Counters(call).hits, spins);
+}
+
+TEST_F(SignalTest, ATrapSentToAThreadBehindASiteIsTheProgramsOwn) {
+  ProbeId probe = Probe("p", "the_nop");
+  for (unsigned round = 1; round <= 20; ++round) {
+    puppet_.Send("stand");
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (Counters(probe).hits < round && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::yield();
+    ASSERT_EQ(::kill(puppet_.pid(), SIGTRAP), 0);
+    ASSERT_EQ(puppet_.ReadLine(), std::to_string(round));
+    ASSERT_EQ(Counters(probe).hits, round);
+  }
+}
+
 TEST_F(SignalTest, TheProgramsOwnBreakpointsStayItsOwn) {
   Probe("p", "recurse");
   EXPECT_EQ(puppet_.Ask("int3 5"), "5");
@@ -96,8 +179,12 @@ TEST_F(SignalTest, AProgramThatStepsItselfSeesItsOwnStepsOnly) {
   Puppet fresh("control");
   TargetId target = Attach(fresh);
   ProbeId probe = Define(target, fmt::format("p:t/x {}:the_call", fresh.path()));
+  ProbeId first = Define(target, fmt::format("p:t/y {}:the_first_popf", fresh.path()));
+  ProbeId last = Define(target, fmt::format("p:t/z {}:the_last_popf", fresh.path()));
   EXPECT_EQ(fresh.Ask("step 4"), unprobed);
   EXPECT_EQ(Counters(probe).hits, 1u);
+  EXPECT_EQ(Counters(first).hits, 1u);
+  EXPECT_EQ(Counters(last).hits, 1u);
 }
 
 TEST_F(SignalTest, ASyscallInstructionCanBeProbed) {

@@ -17,7 +17,8 @@ std::string Number(int64_t value) {
 
 }  // namespace
 
-Resumption BreakpointObserver::OnTrap(Stopped& stopped, const siginfo_t& info) {
+Resumption BreakpointObserver::OnTrap(Stopped& stopped) {
+  const siginfo_t& info = stopped.signal_info();
   bool is_int3 = info.si_code == SI_KERNEL && stopped.regs().rip == nop_.value + 1;
   if (!is_int3) {
     Record("trap " + Number(info.si_code));

@@ -17,7 +17,7 @@ namespace probed::tracee {
 
 class BreakpointObserver : public Observer {
  public:
-  Resumption OnTrap(Stopped& stopped, const siginfo_t& info) override;
+  Resumption OnTrap(Stopped& stopped) override;
   Resumption OnSignal(Stopped& stopped, const siginfo_t& info) override;
   void OnThreadStart(Stopped& stopped) override;
   void OnThreadExit(Process& process, pid_t tid) override;

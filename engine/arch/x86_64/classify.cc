@@ -122,10 +122,11 @@ Execution ChooseCopy(const Disassembly& disassembly, Instruction& instruction) {
     case ZYDIS_MNEMONIC_SYSCALL:
       return Execution::kCopyAndJump;
     // A trap flag that the program pops must trap after the next instruction of the program, which
-    // the jump back is not.
+    // the jump back is not. A breakpoint traps by itself, with the flag saved as it was popped (SDM
+    // vol. 3, 18.3.1.4: software interrupts clear it).
     case ZYDIS_MNEMONIC_POPF:
     case ZYDIS_MNEMONIC_POPFQ:
-      return Execution::kCopyAndStep;
+      return Execution::kCopyAndTrap;
     // The abort target is a distance like any other.
     case ZYDIS_MNEMONIC_XBEGIN:
       instruction.rip_relative = decoded.raw.imm[0].size == 32;
@@ -136,7 +137,7 @@ Execution ChooseCopy(const Disassembly& disassembly, Instruction& instruction) {
     default:
       break;
   }
-  if (IsFar(decoded)) return Execution::kCopyAndStep;
+  if (IsFar(decoded)) return Execution::kCopyAndJump;  // its target is absolute
   return TouchesInstructionPointer(disassembly) ? Execution::kRefused : Execution::kCopyAndJump;
 }
 
@@ -168,6 +169,7 @@ void Classify(const Disassembly& disassembly, uint64_t address, uint8_t capstone
   instruction.is_syscall = disassembly.instruction.mnemonic == ZYDIS_MNEMONIC_SYSCALL;
   instruction.pushes_flags = PushesFlags(disassembly.instruction.mnemonic);
   instruction.pops_flags = PopsFlags(disassembly.instruction.mnemonic);
+  instruction.is_far = IsFar(disassembly.instruction);
   instruction.operation = Lower(disassembly);
   DescribeBranch(instruction.operation.kind, instruction);
   instruction.execution = instruction.operation.kind != OperationKind::kNone

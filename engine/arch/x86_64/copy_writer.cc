@@ -35,14 +35,15 @@ Instruction JumpInsteadOfCall(const Instruction& call) {
 
 }  // namespace
 
-bool MustBeStepped(const Instruction& instruction) {
+bool NeedsTracer(const Instruction& instruction) {
   bool call_through_stack = instruction.is_call && !IsRelative(instruction) &&
                             UsesStackPointer(instruction.operation.source);
-  return call_through_stack || instruction.execution == Execution::kCopyAndStep;
+  return call_through_stack || instruction.execution == Execution::kCopyAndTrap;
 }
 
 bool LeavesByItself(const Instruction& instruction) {
-  return instruction.is_return || instruction.operation.kind == OperationKind::kJump;
+  return instruction.is_return || instruction.is_far ||
+         instruction.operation.kind == OperationKind::kJump;
 }
 
 uint64_t CopyWriter::Source::target() const {
@@ -68,12 +69,15 @@ Status CopyWriter::Append(const Instruction& instruction, uint64_t original, Nex
   return written;
 }
 
-Status CopyWriter::AppendToStep(const Instruction& instruction, uint64_t original) {
+Status CopyWriter::AppendForTracer(const Instruction& instruction, uint64_t original) {
   Source source{instruction, original};
   Mark(original);
   PROBED_RETURN_IF_ERROR(Moved(source, code_));
   MarkFirst();
-  if (!instruction.is_call && !LeavesByItself(instruction)) Mark(source.after());
+  if (instruction.execution != Execution::kCopyAndTrap) return {};
+  constexpr uint8_t kBreakpoint = 0xcc;
+  Mark(source.after());
+  code_.Bytes({kBreakpoint});
   return {};
 }
 

@@ -23,11 +23,11 @@ class CopyWriter {
  public:
   explicit CopyWriter(uint64_t copy_address) : copy_(copy_address), code_(copy_address) {}
 
-  // `instruction` (from `original`) must not be one of those that must be stepped.
+  // `instruction` (from `original`) must not be one of those that need a tracer.
   // DISPLACEMENT_OUT_OF_RANGE when its rip-relative operand cannot be reached.
   Status Append(const Instruction& instruction, uint64_t original, Next next);
-  // The bytes alone, to be single-stepped.
-  Status AppendToStep(const Instruction& instruction, uint64_t original);
+  // The bytes alone, to be single-stepped, and a breakpoint behind those that run up to one.
+  Status AppendForTracer(const Instruction& instruction, uint64_t original);
 
   // Of the first instruction that was written.
   uint8_t first_length() const { return first_length_; }
@@ -64,8 +64,8 @@ class CopyWriter {
   uint8_t first_length_ = 0;
 };
 
-// Popf, far branches and calls through the stack pointer.
-bool MustBeStepped(const Instruction& instruction);
+// Popf and calls through the stack pointer: cannot leave their copy by themselves.
+bool NeedsTracer(const Instruction& instruction);
 
 // Never runs into what stands behind it: jumps and returns.
 bool LeavesByItself(const Instruction& instruction);

@@ -16,7 +16,7 @@ namespace probed::arch {
 enum class Execution : uint8_t {
   kEmulate,      // cheap to carry out on the register file: nop, push, jmp, jcc, call, ret, lea...
   kCopyAndJump,  // position-independent (after rewriting): the copy ends in a jump back
-  kCopyAndStep,  // must be single-stepped and fixed up afterwards (popf, far branches)
+  kCopyAndTrap,  // the copy ends in a breakpoint, and the tracer moves the thread back (popf)
   kRefused,      // int3, hlt, privileged, undecodable: no probe here
 };
 
@@ -32,6 +32,7 @@ struct Instruction {
   bool is_call = false;
   bool is_return = false;
   bool is_branch = false;  // jmp, jcc, loop, jrcxz
+  bool is_far = false;     // a far jump or return
   Operation operation;     // what Emulate does; kind is kNone unless kEmulate
   std::string refusal;     // why kRefused, in words for the user
   std::string text;        // disassembly in AT&T syntax, for explain

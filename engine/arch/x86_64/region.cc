@@ -63,8 +63,8 @@ Status CheckInstruction(const Instruction& instruction, const Run& run, uint64_t
   if (instruction.execution == Execution::kRefused) {
     return NotRelocatable(instruction, instruction.refusal);
   }
-  if (MustBeStepped(instruction)) {
-    return NotRelocatable(instruction, "it can only be single-stepped away from its place");
+  if (NeedsTracer(instruction)) {
+    return NotRelocatable(instruction, "it cannot leave another place without a tracer");
   }
   std::optional<uint64_t> named = NamedAddress(instruction, after);
   if (named.has_value() && run.HasInMiddle(*named)) {

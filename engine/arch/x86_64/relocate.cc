@@ -19,12 +19,13 @@ Result<OutOfLineCopy> BuildCopy(const Instruction& instruction, uint64_t origina
                                 uint64_t copy_address) {
   if (instruction.execution == Execution::kRefused) return Refused(instruction);
   CopyWriter writer(copy_address);
-  bool boosted = !MustBeStepped(instruction);
+  bool boosted = !NeedsTracer(instruction);
   PROBED_RETURN_IF_ERROR(boosted ? writer.Append(instruction, original, Next::kProgram)
-                                 : writer.AppendToStep(instruction, original));
+                                 : writer.AppendForTracer(instruction, original));
   return OutOfLineCopy{.code = writer.TakeCode(),
                        .instruction_length = writer.first_length(),
                        .boosted = boosted,
+                       .ends_in_trap = instruction.execution == Execution::kCopyAndTrap,
                        .states = writer.TakeStates()};
 }
 

@@ -28,15 +28,17 @@ struct OutOfLineCopy {
   std::vector<uint8_t> code;
   uint8_t instruction_length = 0;  // length of the first instruction in the copy
   // Resume the thread at the copy and let it run: it goes on at the right place by itself.
-  // Otherwise single-step it once and call FixUpAfterStep.
   bool boosted = false;
+  // Let it run to the breakpoint behind the instruction and call LeaveCopy with the ip there.
+  // Neither: single-step it once and call FixUpAfterStep.
+  bool ends_in_trap = false;
   std::vector<CopyState> states;  // the first is {0, original}
 };
 
 // Places `instruction` (from `original`) at `copy_address`. DISPLACEMENT_OUT_OF_RANGE when its
 // rip-relative operand cannot be reached from there. Branches, calls and `syscall` get a boosted
-// copy too, so that a thread can go on without a tracer; only popf, far branches and indirect calls
-// through the stack pointer must be stepped.
+// copy too, so that a thread can go on without a tracer. A popf ends in a trap, and an indirect
+// call through the stack pointer, if it cannot be emulated, is stepped.
 Result<OutOfLineCopy> BuildCopy(const Instruction& instruction, uint64_t original,
                                 uint64_t copy_address);
 

@@ -103,6 +103,18 @@ static void on_tick(int number, siginfo_t* info, void* context) {
   if (ip < &__executable_start || ip >= &etext) ++strange_ips;
 }
 
+// The two kinds of instructions that a copy cannot leave by itself.
+void pop_flags(void);
+void call_through_stack(void);
+__asm__(
+    ".text\n.globl pop_flags\n.type pop_flags,@function\npop_flags:\npushf\n"
+    ".globl the_popf\n.type the_popf,@function\nthe_popf:\npopf\nret\n"
+    ".globl call_through_stack\n.type call_through_stack,@function\ncall_through_stack:\n"
+    "lea 1f(%rip),%rax\npush %rax\n"
+    ".globl the_stack_call\n.type the_stack_call,@function\nthe_stack_call:\ncall *(%rsp)\n"
+    "add $8,%rsp\nret\n1: ret\n"
+    ".size the_stack_call,.-the_stack_call\n");
+
 static unsigned long spins;
 PROBED long spin_work(long x) {
   ++spins;
@@ -115,7 +127,11 @@ static void spin(long wanted) {
   sigaction(SIGALRM, &action, NULL);
   struct itimerval timer = {{0, 1000}, {0, 1000}}, off = {{0, 0}, {0, 0}};
   setitimer(ITIMER_REAL, &timer, NULL);
-  while (ticks < wanted) spin_work(1);
+  while (ticks < wanted) {
+    spin_work(1);
+    pop_flags();
+    call_through_stack();
+  }
   setitimer(ITIMER_REAL, &off, NULL);
 }
 
@@ -169,6 +185,19 @@ static volatile unsigned long own_traps;
 static void on_trap(int number) {
   (void)number;
   ++own_traps;
+}
+
+// Stands one byte behind a nop until a SIGTRAP is sent.
+void stand(void);
+__asm__(
+    ".text\n.globl stand\n.type stand,@function\nstand:\n"
+    ".globl the_nop\n.type the_nop,@function\nthe_nop:\nnop\n1: jmp 1b\nret\n"
+    ".size stand,.-stand\n");
+static void on_nudge(int number, siginfo_t* info, void* context) {
+  (void)number;
+  (void)info;
+  ++own_traps;
+  ((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP] = (greg_t)((char*)stand + 3);
 }
 
 PROBED long take_text(const char* text) { return (long)strlen(text); }
@@ -225,9 +254,12 @@ long plain(long x);
 __asm__(
     ".text\n.globl step_over\n.type step_over,@function\nstep_over:\n"
     "sub $8,%rsp\nmov %rdi,%rax\nmov %rsi,%rdi\n"
-    "pushf\norl $0x100,(%rsp)\npopf\n"
+    "pushf\norl $0x100,(%rsp)\n"
+    ".globl the_first_popf\n.type the_first_popf,@function\nthe_first_popf:\npopf\n"
     ".globl the_call\n.type the_call,@function\nthe_call:\ncall *%rax\n"
-    "pushf\nandl $~0x100,(%rsp)\npopf\nadd $8,%rsp\nret\n"
+    "pushf\nandl $~0x100,(%rsp)\n"
+    ".globl the_last_popf\n.type the_last_popf,@function\nthe_last_popf:\npopf\n"
+    "add $8,%rsp\nret\n"
     ".size step_over,.-step_over\n"
     ".globl plain\n.type plain,@function\nplain:\nlea 1(%rdi),%rax\nret\n.size plain,.-plain\n");
 
@@ -282,6 +314,13 @@ static void run(const char* word, long n) {
   } else if (!strcmp(word, "int3")) {
     signal(SIGTRAP, on_trap);
     for (long i = 0; i < n; ++i) __asm__ volatile("int3");
+    printf("%lu\n", own_traps);
+  } else if (!strcmp(word, "traps")) {
+    printf("%lu\n", own_traps);
+  } else if (!strcmp(word, "stand")) {
+    struct sigaction action = {.sa_sigaction = on_nudge, .sa_flags = SA_SIGINFO};
+    sigaction(SIGTRAP, &action, NULL);
+    stand();
     printf("%lu\n", own_traps);
   } else if (!strcmp(word, "wait")) {
     printf("%ld\n", wait_inside(n));
