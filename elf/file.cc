@@ -10,6 +10,7 @@
 #include "elf/image.h"
 #include "elf/lookup.h"
 #include "elf/notes.h"
+#include "elf/relocations.h"
 #include "elf/symbol_index.h"
 #include "elf/symbol_loader.h"
 
@@ -158,6 +159,14 @@ std::vector<Symbol> File::AliasesAt(LinkAddr address) const {
 std::optional<FunctionBounds> File::FunctionAt(LinkAddr address) const {
   return FindFunctionBounds(
       {state_->Symbols(), state_->Frames(), state_->headers, state_->segments}, address);
+}
+
+const std::vector<Frame>& File::frames() const {
+  return state_->Frames().frames();
+}
+
+std::vector<LinkAddr> File::RelocatedAddresses() const {
+  return ReadRelocatedAddresses(state_->image, state_->headers, state_->segments);
 }
 
 }  // namespace probed::elf

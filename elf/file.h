@@ -14,6 +14,7 @@
 #include "base/address.h"
 #include "base/result.h"
 #include "elf/demangle.h"
+#include "elf/frame.h"
 #include "elf/segment.h"
 #include "elf/symbol.h"
 
@@ -66,6 +67,10 @@ class File {
   std::vector<Symbol> AliasesAt(LinkAddr address) const;
   // The function that holds `address`: symbols, else FDEs of .eh_frame.
   std::optional<FunctionBounds> FunctionAt(LinkAddr address) const;
+  // .eh_frame's FDEs, ascending.
+  const std::vector<Frame>& frames() const;
+  // See relocations.h; read anew at each call.
+  std::vector<LinkAddr> RelocatedAddresses() const;
 
  private:
   struct State;

@@ -13,6 +13,12 @@ constexpr uint8_t kOmitted = 0xff;  // DW_EH_PE_omit
 constexpr uint32_t kLength64 = 0xffffffff;
 constexpr size_t kMaxAugmentation = 16;
 
+// What a CIE says about its FDEs.
+struct Encodings {
+  uint8_t code = 0;
+  uint8_t exception_table = kOmitted;
+};
+
 struct FrameSection {
   std::vector<uint8_t> bytes;
   PointerBase base;
@@ -89,21 +95,30 @@ class FrameParser {
     auto distance = reader.Take<uint32_t>();
     // Zero marks a CIE; else it is how far back the entry's CIE starts.
     if (distance == 0 || distance > body.start) return std::nullopt;
-    auto encoding = EncodingOf(body.start - distance);
-    if (!encoding) return std::nullopt;
-    auto start = TakePointer(&reader, *encoding, section_.base);
-    auto size = TakeEncodedValue(&reader, *encoding);
+    auto encodings = EncodingsOf(body.start - distance);
+    if (!encodings) return std::nullopt;
+    auto start = TakePointer(&reader, encodings->code, section_.base);
+    auto size = TakeEncodedValue(&reader, encodings->code);
     if (!start || !size) return std::nullopt;
-    return Frame{{*start}, *size};
+    return Frame{{*start}, *size, TakeExceptionTable(&reader, encodings->exception_table)};
   }
 
-  std::optional<uint8_t> EncodingOf(size_t cie) {
+  // First of the augmentation data. A zero value is a null pointer, whatever it is relative to.
+  LinkAddr TakeExceptionTable(ByteReader* reader, uint8_t encoding) const {
+    if (encoding == kOmitted) return {};
+    reader->TakeUleb128();
+    ByteReader value = *reader;
+    if (TakeEncodedValue(&value, encoding).value_or(0) == 0) return {};
+    return {TakePointer(reader, encoding, section_.base).value_or(0)};
+  }
+
+  std::optional<Encodings> EncodingsOf(size_t cie) {
     auto [known, is_new] = encodings_.emplace(cie, std::nullopt);
-    if (is_new) known->second = ReadEncoding(cie);
+    if (is_new) known->second = ReadEncodings(cie);
     return known->second;
   }
 
-  std::optional<uint8_t> ReadEncoding(size_t cie) const {
+  std::optional<Encodings> ReadEncodings(size_t cie) const {
     ByteReader at(section_.bytes, cie);
     auto body = TakeBody(&at);
     if (!body) return std::nullopt;
@@ -119,22 +134,22 @@ class FrameParser {
     } else {
       reader.TakeUleb128();  // return address register
     }
-    return EncodingIn(augmentation, &reader);
+    return EncodingsIn(augmentation, &reader);
   }
 
-  std::optional<uint8_t> EncodingIn(std::string_view augmentation, ByteReader* reader) const {
-    uint8_t encoding = 0;
+  std::optional<Encodings> EncodingsIn(std::string_view augmentation, ByteReader* reader) const {
+    Encodings encodings;
     for (char letter : augmentation) {
       if (letter == 'z') reader->TakeUleb128();
-      if (letter == 'R') encoding = reader->Take<uint8_t>();
-      if (letter == 'L') reader->Skip(1);
+      if (letter == 'R') encodings.code = reader->Take<uint8_t>();
+      if (letter == 'L') encodings.exception_table = reader->Take<uint8_t>();
       if (letter == 'P') TakeEncodedValue(reader, reader->Take<uint8_t>());
     }
-    return reader->ok() ? std::optional(encoding) : std::nullopt;
+    return reader->ok() ? std::optional(encodings) : std::nullopt;
   }
 
   const FrameSection& section_;
-  std::unordered_map<size_t, std::optional<uint8_t>> encodings_;
+  std::unordered_map<size_t, std::optional<Encodings>> encodings_;
 };
 
 bool IsCode(const Frame& frame, std::span<const Segment> segments) {

@@ -8,14 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "elf/frame.h"
 #include "elf/headers.h"
 
 namespace probed::elf {
-
-struct Frame {
-  LinkAddr start;
-  uint64_t size = 0;
-};
 
 class FrameIndex {
  public:

@@ -63,11 +63,14 @@ std::optional<Disassembly> Disassemble(std::span<const uint8_t> code) {
   return result;
 }
 
+bool DisassembleLayout(std::span<const uint8_t> code, ZydisDecodedInstruction& instruction) {
+  return ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&SharedZydis().decoder, nullptr, code.data(),
+                                                    code.size(), &instruction));
+}
+
 uint8_t InstructionLength(std::span<const uint8_t> code) {
   ZydisDecodedInstruction instruction;
-  ZyanStatus status = ZydisDecoderDecodeInstruction(&SharedZydis().decoder, nullptr, code.data(),
-                                                    code.size(), &instruction);
-  return ZYAN_SUCCESS(status) ? instruction.length : 0;
+  return DisassembleLayout(code, instruction) ? instruction.length : 0;
 }
 
 uint8_t CapstoneLength(std::span<const uint8_t> code, uint64_t address) {
