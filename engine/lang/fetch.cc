@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kFirstStringRead = 256;  // most strings end in the first read
 constexpr size_t kMaxStringRead = 64u << 10;
+constexpr size_t kShortStrings = 48;  // room in a record for what most strings add up to
 
 // Shift counts are taken modulo the operand's size, as the processor does for the kernel.
 uint64_t ExtractBits(uint64_t container, const FetchOp& op) {
@@ -49,6 +50,7 @@ class Interpreter {
   void StoreMemory(const FetchOp& op);
   void StoreElement(const FetchOp& op, size_t index, const std::byte* bytes);
   void StoreString(uint32_t slot, uint64_t address);
+  void StoreLongString(uint32_t slot, uint64_t address, size_t start);
   void StoreStringArray(const FetchOp& op);
   void StoreBytes(const FetchOp& op);
   void StoreText(uint32_t slot, std::string_view text);
@@ -126,9 +128,24 @@ void Interpreter::SetSlot(uint32_t slot, size_t start, bool truncated) {
 // Appends up to the NUL. Memory that ends before it, and in the kernel's rules a string that is too
 // long, leave the slot at its fault.
 void Interpreter::StoreString(uint32_t slot, uint64_t address) {
+  // Not into the payload, which would grow for a whole read and be cut again.
+  std::byte first[kFirstStringRead];
+  const size_t wanted_first = std::min<size_t>(kFirstStringRead, max_string_ + 1);
+  const size_t got_first = context_.ReadMemory(address, {first, wanted_first});
   const size_t start = payload_.size();
-  size_t done = 0;
-  size_t chunk = kFirstStringRead;
+  if (const void* nul = std::memchr(first, 0, got_first)) {
+    payload_.insert(payload_.end(), std::cbegin(first), static_cast<const std::byte*>(nul));
+    return SetSlot(slot, start, false);
+  }
+  if (got_first < wanted_first) return;
+  payload_.insert(payload_.end(), first, first + got_first);
+  StoreLongString(slot, address, start);
+}
+
+// Goes on behind what is in the payload from `start` on.
+void Interpreter::StoreLongString(uint32_t slot, uint64_t address, size_t start) {
+  size_t done = payload_.size() - start;
+  size_t chunk = kFirstStringRead * 4;
   while (done <= max_string_) {
     const size_t wanted = std::min(chunk, max_string_ + 1 - done);
     payload_.resize(start + done + wanted);
@@ -235,6 +252,7 @@ void Interpreter::RunField(const FetchField& field) {
 }
 
 FetchOutcome Interpreter::Run() {
+  payload_.reserve(code_.initial.size() + kShortStrings);
   payload_.assign(code_.initial.begin(), code_.initial.end());
   for (const FetchField& field : code_.fields)
     RunField(field);
