@@ -1,6 +1,9 @@
 // The floor: a tracer that does nothing at an int3 but read the registers and resume the thread
-// behind it. usage: bare_int3 PID ADDRESS HITS same|step|sleep|spin|follow
-// step: as same, and one single step with the same calls at every hit.
+// behind it: waitpid, PTRACE_GETREGS, PTRACE_SETREGS, PTRACE_CONT.
+// usage: bare_int3 PID ADDRESS HITS same|ip|step|sleep|spin|follow
+// same: held on one CPU with the program. ip: as same, but only the ip is written, with
+// PTRACE_POKEUSER, as our tracer does. step: as same, and one single step with the same calls at
+// every hit.
 // ADDRESS must be an endbr64, which can be skipped: the bench programs are built so.
 #include <sched.h>
 #include <sys/ptrace.h>
@@ -9,6 +12,7 @@
 #include <sys/wait.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -62,7 +66,11 @@ bool Skip(pid_t pid, unsigned long address, const std::string& way) {
   user_regs_struct regs{};
   ptrace(PTRACE_GETREGS, pid, 0, &regs);
   regs.rip = address + kEndbrLength;
-  ptrace(PTRACE_SETREGS, pid, 0, &regs);
+  if (way == "ip") {
+    ptrace(PTRACE_POKEUSER, pid, offsetof(user, regs.rip), regs.rip);
+  } else {
+    ptrace(PTRACE_SETREGS, pid, 0, &regs);
+  }
   if (way == "step" && !Step(pid, way)) return false;
   return ptrace(PTRACE_CONT, pid, 0, 0) == 0;
 }
@@ -75,7 +83,7 @@ int main(int argc, char** argv) {
   const unsigned long address = std::strtoul(argv[2], nullptr, 16);
   const long hits = std::atol(argv[3]);
   const std::string way = argv[4];
-  if (way == "same" || way == "step") {
+  if (way == "same" || way == "ip" || way == "step") {
     Pin(0, 0);
     Pin(pid, 0);
   }

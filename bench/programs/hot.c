@@ -18,7 +18,7 @@ __attribute__((noinline, noclone)) void hot(unsigned long number, const char* te
   sink += (long)number + text[0];
 }
 
-// popf is one of the few instructions that can be neither emulated nor boosted: it is stepped.
+// popf is the one instruction that can be neither emulated nor boosted: it takes a second trap.
 void stepped(unsigned long number, const char* text);
 __asm__(
     ".text\n"
