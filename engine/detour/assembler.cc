@@ -36,6 +36,11 @@ void Assembler::ReadFsBase(const Xbyak::Reg64& to) {
   db(0xc0 | to.getIdx());
 }
 
+void Assembler::ReadProcessorId(const Xbyak::Reg64& to) {
+  db(0xc70ff3, 3);  // rdpid
+  db(0xf8 | to.getIdx());
+}
+
 void Assembler::MayFault(Label& resume) {
   if (!resume.offset_) return resume.loads_.push_back(here());
   fix_ups_.push_back({here(), *resume.offset_});

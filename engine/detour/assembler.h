@@ -50,6 +50,7 @@ class Assembler : public Xbyak::CodeGenerator {
   // to = the program's register as it was at the site, `site` being its ip.
   void LoadProgramRegister(const Xbyak::Reg64& to, lang::Reg reg, uint64_t site);
   void ReadFsBase(const Xbyak::Reg64& to);
+  void ReadProcessorId(const Xbyak::Reg64& to);
 
   // Complete once every label is placed.
   std::vector<FixUp> TakeFixUps();

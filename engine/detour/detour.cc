@@ -1,5 +1,7 @@
 #include "engine/detour/detour.h"
 
+#include <cpuid.h>
+
 #include <cstddef>
 
 #include "engine/detour/body_registers.h"
@@ -112,6 +114,12 @@ Result<Detour> EmitInto(const DetourRequest& request, const Frame& frame) {
 }
 
 }  // namespace
+
+bool HasRdpid() {
+  constexpr unsigned kRdpid = 1u << 22;  // CPUID.(7,0).ecx
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx & kRdpid) != 0;
+}
 
 Result<Detour> Assemble(const DetourRequest& request) {
   FrameNeeds needs;

@@ -35,12 +35,16 @@ struct DetourProbe {
   uint32_t index = 0;      // in ProbeControl and ProbeCounters
 };
 
+// Whether this processor has the rdpid instruction.
+bool HasRdpid();
+
 struct DetourRequest {
   uint64_t site = 0;
   uint64_t buffer = 0;  // where the code will stand, within +-2 GiB of the site
   std::span<const arch::Instruction> region;  // the instructions that the jump displaces
   std::span<const DetourProbe> probes;
   SharedMemory memory;
+  bool has_rdpid = HasRdpid();
 };
 
 // A load that may fault, and where the thread goes on when it does. Offsets in the code.

@@ -86,18 +86,28 @@ void ProbeBlockEmitter::WithLength(Operand operand) {
   has_data_ ? operand(r11) : operand(RoundUp(FixedLength()));
 }
 
+// rcx = number of this CPU, r9 = time.
+void ProbeBlockEmitter::EmitCpuAndTime() {
+  if (request_.has_rdpid) {
+    a_.ReadProcessorId(rcx);
+    a_.rdtsc();
+  } else {
+    a_.rdtscp();
+  }
+  a_.shl(rdx, 32);
+  a_.lea(r9, ptr[rdx + rax]);
+  a_.and_(ecx, 0xfff);  // the kernel puts the node's number above (vdso_encode_cpunode)
+  a_.mov(eax, request_.memory.geometry.cpu_count - 1);
+  a_.cmp(ecx, eax);
+  a_.cmova(ecx, eax);
+}
+
 // On success: kRecord, kCommit, r9 = time. rsi = the ring's head, rdx = its tail, rcx = its
 // records.
 void ProbeBlockEmitter::EmitReservation() {
   const ring::Geometry& geometry = request_.memory.geometry;
   const auto ring_bytes = static_cast<uint32_t>(geometry.ring_bytes);
-  a_.rdtscp();
-  a_.shl(rdx, 32);
-  a_.lea(r9, ptr[rdx + rax]);
-  a_.and_(ecx, 0xfff);  // the kernel puts the node's number above (vdso_encode_cpunode)
-  a_.mov(eax, geometry.cpu_count - 1);
-  a_.cmp(ecx, eax);
-  a_.cmova(ecx, eax);
+  EmitCpuAndTime();
   a_.shl(ecx, std::countr_zero(sizeof(ring::RingTail)));
   a_.mov(rsi, request_.memory.ring + geometry.head_offset(0));
   a_.lea(rsi, ptr[rsi + rcx * (sizeof(ring::RingHeader) / sizeof(ring::RingTail))]);

@@ -15,6 +15,7 @@ class ProbeBlockEmitter {
 
  private:
   void EmitMeasure();
+  void EmitCpuAndTime();
   void EmitReservation();
   void EmitPadding();
   void EmitHeader();

@@ -62,7 +62,7 @@ class EquivalenceTest : public ::testing::TestWithParam<int> {
   }
 
   void Compare(std::span<const DetourProbe> probes) {
-    InstalledDetour installed(ring_, probes, kFunction);
+    InstalledDetour installed(ring_, probes, kFunction, HasRdpid() && memory_.OneIn(2));
     if (!installed.refusal().empty()) {
       ASSERT_NE(installed.refusal().find("512 KiB"), std::string::npos) << installed.refusal();
       return;

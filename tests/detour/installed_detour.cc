@@ -143,7 +143,7 @@ std::vector<Record> Memory::TakeRecords() {
 }
 
 InstalledDetour::InstalledDetour(Memory& memory, std::span<const DetourProbe> probes,
-                                 std::span<const uint8_t> function)
+                                 std::span<const uint8_t> function, bool has_rdpid)
     : code_(kCodeBytes, PROT_EXEC) {
   HandleFaults();
   std::memcpy(code_.data(), function.data(), function.size());
@@ -155,7 +155,8 @@ InstalledDetour::InstalledDetour(Memory& memory, std::span<const DetourProbe> pr
                               .buffer = buffer(),
                               .region = region_,
                               .probes = probes,
-                              .memory = memory.shared()};
+                              .memory = memory.shared(),
+                              .has_rdpid = has_rdpid};
   auto detour = Assemble(request);
   if (!detour.ok()) {
     refusal_ = detour.error().ToString();

@@ -71,7 +71,7 @@ class InstalledDetour {
  public:
   // Every program gets the index of its place in `probes`, and is set to record.
   InstalledDetour(Memory& memory, std::span<const DetourProbe> probes,
-                  std::span<const uint8_t> function);
+                  std::span<const uint8_t> function, bool has_rdpid = HasRdpid());
   ~InstalledDetour();
   InstalledDetour(const InstalledDetour&) = delete;
   InstalledDetour& operator=(const InstalledDetour&) = delete;

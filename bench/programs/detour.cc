@@ -1,0 +1,174 @@
+// What a hit costs that is recorded without a trap: a function of this process is called with and
+// without a detour on it. Prints "NAME NANOSECONDS" lines: added per call, the median of rounds
+// that are measured in turn. `floor` is the least that any such record needs: the clock and one
+// atomic operation.
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/detour/detour.h"
+#include "engine/lang/definition_set.h"
+#include "engine/ring/layout.h"
+
+namespace {
+
+using namespace probed;
+
+constexpr int kRounds = 201;
+constexpr int kCalls = 4096;  // a round; what they record fits in the ring
+constexpr uint64_t kRingBytes = 1 << 20;
+constexpr size_t kBufferOffset = 4096;
+constexpr size_t kJumpBytes = 5;
+// endbr64; mov %rdi,%rax; ret
+constexpr std::array<uint8_t, 8> kFunction = {0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x89, 0xf8, 0xc3};
+
+std::byte* Map(size_t bytes, int protection) {
+  void* memory =
+      ::mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (memory == MAP_FAILED) std::abort();
+  return static_cast<std::byte*>(memory);
+}
+
+class AnyFile : public lang::FileNamespace {
+ public:
+  lang::FileLookup Lookup(const std::string&) override { return {0, true, 1, 1}; }
+  Result<uint64_t> ResolveSymbol(const std::string&, const std::string&, uint64_t) override {
+    return uint64_t{0};
+  }
+};
+
+std::shared_ptr<const lang::Definition> Define(const std::string& arguments) {
+  AnyFile files;
+  lang::DefinitionSet set(lang::Dialect::kExtended);
+  const auto applied = set.Apply("p:bench/hit /bin/x:0x10 " + arguments, files);
+  if (!applied.added) std::abort();
+  return set.Find(*applied.added);
+}
+
+// A function, with a detour unless there are no arguments.
+class Function {
+ public:
+  explicit Function(const char* arguments = nullptr) {
+    std::memcpy(code_, kFunction.data(), kFunction.size());
+    if (arguments != nullptr) Install(Define(arguments));
+  }
+
+  void SetMode(ring::ProbeMode mode) {
+    auto* control = reinterpret_cast<ring::ProbeControl*>(control_ + geometry_.control_offset(0));
+    control->mode = mode;
+  }
+
+  double NanosecondsPerCall();
+  size_t code_bytes() const { return code_bytes_; }
+
+ private:
+  void Install(std::shared_ptr<const lang::Definition> definition);
+
+  size_t code_bytes_ = 0;
+  const ring::Geometry geometry_{.cpu_count = 16, .ring_bytes = kRingBytes};
+  std::byte* const code_ = Map(1 << 16, PROT_READ | PROT_WRITE | PROT_EXEC);
+  std::byte* const control_ = Map(geometry_.control_bytes(), PROT_READ | PROT_WRITE);
+  std::byte* const ring_ = Map(geometry_.ring_area_bytes(), PROT_READ | PROT_WRITE);
+};
+
+void Function::Install(std::shared_ptr<const lang::Definition> definition) {
+  reinterpret_cast<ring::ControlHeader*>(control_)->armed = static_cast<uint32_t>(::getpid());
+  SetMode(ring::kModeRecord);
+  const auto site = reinterpret_cast<uint64_t>(code_);
+  std::vector<arch::Instruction> region;
+  for (size_t at = 0; at < kJumpBytes; at += region.back().length)
+    region.push_back(*arch::Decode(std::span(kFunction).subspan(at), site + at));
+  const detour::DetourProbe probe{
+      .program = definition->program.get(), .limits = {}, .file_base = 0, .index = 0};
+  const detour::DetourRequest request{.site = site,
+                                      .buffer = site + kBufferOffset,
+                                      .region = region,
+                                      .probes = {&probe, 1},
+                                      .memory = {reinterpret_cast<uint64_t>(control_),
+                                                 reinterpret_cast<uint64_t>(ring_), geometry_}};
+  const auto detour = detour::Assemble(request);
+  if (!detour.ok()) std::abort();
+  std::memcpy(code_ + kBufferOffset, detour->code.data(), detour->code.size());
+  code_[0] = std::byte{0xe9};
+  const auto distance = static_cast<uint32_t>(kBufferOffset - kJumpBytes);
+  std::memcpy(code_ + 1, &distance, sizeof(distance));
+  code_bytes_ = detour->code.size();
+}
+
+double Function::NanosecondsPerCall() {
+  const auto call = reinterpret_cast<uint64_t (*)(uint64_t, const char*)>(code_);
+  for (uint32_t cpu = 0; cpu < geometry_.cpu_count; ++cpu) {
+    auto* tail = reinterpret_cast<ring::RingTail*>(control_ + geometry_.tail_offset(cpu));
+    tail->tail = reinterpret_cast<ring::RingHeader*>(ring_ + geometry_.head_offset(cpu))->head;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  for (uint64_t i = 0; i < kCalls; ++i)
+    call(i, "Hello world");
+  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+  return took.count() / kCalls;
+}
+
+double Floor() {
+  static uint64_t word = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  for (uint64_t i = 0; i < kCalls; ++i) {
+    uint32_t low, high, cpu;
+    asm volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(cpu));
+    uint64_t expected = i;
+    asm volatile("lock cmpxchg %2, %1" : "+a"(expected), "+m"(word) : "r"(i + 1) : "memory");
+    word = i + 1;
+  }
+  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+  return took.count() / kCalls;
+}
+
+double Median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+int main() {
+  Function plain;
+  Function two("number=%di:u64 text=+0(%si):string");
+  Function number("number=%di:u64");
+  Function count("number=%di:u64");
+  count.SetMode(ring::kModeCount);
+  Function off("number=%di:u64");
+  off.SetMode(ring::kModeOff);
+  Function count_two("number=%di:u64 text=+0(%si):string");
+  count_two.SetMode(ring::kModeCount);
+
+  struct Row {
+    const char* name;
+    Function* function;
+    std::vector<double> added;
+  };
+  std::vector<Row> rows = {{"number_and_string", &two, {}},
+                           {"number", &number, {}},
+                           {"count", &count, {}},
+                           {"count_string", &count_two, {}},
+                           {"off", &off, {}}};
+  std::vector<double> floor;
+  for (int round = 0; round < kRounds; ++round) {
+    const double without = plain.NanosecondsPerCall();
+    for (Row& row : rows)
+      row.added.push_back(row.function->NanosecondsPerCall() - without);
+    floor.push_back(Floor());
+  }
+  std::printf("floor %.2f\n", Median(floor));
+  for (const Row& row : rows)
+    std::printf("%s %.2f\n", row.name, Median(row.added));
+  std::printf("bytes %zu\n", two.code_bytes());
+}
