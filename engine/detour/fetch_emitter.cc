@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/detour/body_registers.h"
+#include "engine/lang/payload.h"
 
 namespace probed::detour {
 
@@ -110,9 +111,7 @@ bool FetchEmitter::IsCertain(const FetchField& field) const {
 void FetchEmitter::Measure() {
   a_.xor_(kTotal.cvt32(), kTotal.cvt32());
   strings_.LoadConstants();
-  for (const FetchField& field : code_.fields) {
-    if (IsMeasured(field)) EmitField(field, Pass::kMeasure);
-  }
+  EmitFields(Pass::kMeasure);
 }
 
 void FetchEmitter::Store() {
@@ -121,8 +120,38 @@ void FetchEmitter::Store() {
     strings_.LoadConstants();
     a_.lea(kCursor, ptr[kRecord + (kPayload + fixed_bytes())]);
   }
-  for (const FetchField& field : code_.fields)
-    EmitField(field, Pass::kStore);
+  EmitFields(Pass::kStore);
+}
+
+// The first strings have room on the stack for their length words, the others are searched twice.
+void FetchEmitter::EmitFields(Pass pass) {
+  uint32_t strings = 0;
+  for (const FetchField& field : code_.fields) {
+    if (code_.ops[field.end - 1].code == FetchOpcode::kStoreString && strings < kLengthWords) {
+      EmitStringField(field, pass, a_.frame().length_word(strings++));
+    } else if (pass == Pass::kStore || IsMeasured(field)) {
+      EmitField(field, pass);
+    }
+  }
+}
+
+void FetchEmitter::EmitStringField(const FetchField& field, Pass pass, uint32_t length_word) {
+  Label leave;
+  const FetchOp& store = code_.ops[field.end - 1];
+  if (pass == Pass::kMeasure) {
+    a_.mov(dword[rsp + length_word], lang::kFaultSlot);
+  } else {
+    a_.cmp(dword[rsp + length_word], -1);
+    a_.je(leave, CodeGenerator::T_NEAR);
+  }
+  for (uint32_t i = field.begin; i + 1 < field.end; ++i)
+    EmitOp(code_.ops[i], pass, leave);
+  if (pass == Pass::kMeasure) {
+    strings_.Measure(store.offset, length_word);
+  } else {
+    strings_.CopyMeasured(store.offset, length_word, store.slot);
+  }
+  a_.L(leave);
 }
 
 void FetchEmitter::EmitField(const FetchField& field, Pass pass) {

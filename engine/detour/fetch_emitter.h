@@ -24,7 +24,7 @@ class FetchEmitter {
 
   // kTotal = size of all data, and the number of strings above it.
   void Measure();
-  // Stores the whole payload. With data, kCursor ends behind it.
+  // Stores the whole payload.
   void Store();
 
   uint32_t fixed_bytes() const { return static_cast<uint32_t>(code_.initial.size()); }
@@ -34,7 +34,9 @@ class FetchEmitter {
  private:
   enum class Pass : uint8_t { kMeasure, kStore };
 
+  void EmitFields(Pass pass);
   void EmitField(const lang::FetchField& field, Pass pass);
+  void EmitStringField(const lang::FetchField& field, Pass pass, uint32_t length_word);
   void EmitOp(const lang::FetchOp& op, Pass pass, Label& leave);
   bool IsMeasured(const lang::FetchField& field) const;
   bool IsCertain(const lang::FetchField& field) const;

@@ -8,7 +8,7 @@
 namespace probed::detour {
 namespace {
 
-constexpr uint32_t kScratchWords = 4;
+constexpr uint32_t kScratchBytes = 24 + 4 * kLengthWords;
 
 struct BodyRegister {
   uint8_t number;
@@ -16,11 +16,10 @@ struct BodyRegister {
   bool strings_only;
 };
 
-constexpr std::array<BodyRegister, 10> kBodyRegisters = {{
+constexpr std::array<BodyRegister, 9> kBodyRegisters = {{
     {0, offsetof(user_regs_struct, rax), false},
     {1, offsetof(user_regs_struct, rcx), false},
     {2, offsetof(user_regs_struct, rdx), false},
-    {3, offsetof(user_regs_struct, rbx), true},
     {6, offsetof(user_regs_struct, rsi), false},
     {7, offsetof(user_regs_struct, rdi), false},
     {8, offsetof(user_regs_struct, r8), false},
@@ -44,7 +43,7 @@ Frame::Frame(FrameNeeds needs) : needs_(needs) {
     offset += 8;
   }
   scratch_ = offset;
-  if (needs.strings) offset += 8 * kScratchWords;
+  if (needs.strings) offset += kScratchBytes;
   size_ = offset + kRedZone;
 }
 

@@ -12,6 +12,7 @@
 namespace probed::detour {
 
 inline constexpr uint32_t kRedZone = 128;  // System V x86-64 ABI, section 3.2.2
+inline constexpr uint32_t kLengthWords = 4;
 
 struct FrameNeeds {
   bool strings = false;     // some probe stores data of variable length
@@ -29,11 +30,15 @@ class Frame {
   static constexpr uint32_t kFullFlags = 0;
   // lahf in the second byte, the overflow flag in the first.
   uint32_t status_flags() const { return status_flags_; }
-  // Scratch; the last place for an 8-byte store in the record, a length, an array's place.
+  // Scratch. The payload's size, then the last place for an 8-byte store in the record.
+  uint32_t payload_bytes() const { return scratch_; }
   uint32_t limit() const { return scratch_; }
+  // A length, or an array's place: of one field at a time.
   uint32_t length() const { return scratch_ + 8; }
-  uint32_t array_base() const { return scratch_ + 16; }
-  uint32_t array_index() const { return scratch_ + 24; }
+  uint32_t array_base() const { return scratch_ + 8; }
+  uint32_t array_index() const { return scratch_ + 16; }
+  // 4 bytes: the length word (payload.h) that a string was measured to have.
+  uint32_t length_word(uint32_t string) const { return scratch_ + 24 + 4 * string; }
 
   struct Slot {
     uint8_t number = 0;  // the processor's number of the register

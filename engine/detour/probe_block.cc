@@ -76,6 +76,8 @@ void ProbeBlockEmitter::EmitMeasure() {
     a_.ja(oversize_, kNear);
   }
   a_.mov(eax, kTotal.cvt32());
+  a_.lea(ecx, ptr[rax + (FixedLength() - kPayload)]);
+  a_.mov(dword[rsp + a_.frame().payload_bytes()], ecx);
   a_.lea(r11, ptr[rax + (FixedLength() + kSlack + ring::kRecordAlignment - 1)]);
   a_.and_(r11, -static_cast<int>(ring::kRecordAlignment));
 }
@@ -183,6 +185,8 @@ void ProbeBlockEmitter::EmitHeader() {
   a_.mov(ptr[kRecord + offsetof(RecordHeader, thread)], rax);
   if (has_data_) {
     a_.mov(dword[kRecord + offsetof(RecordHeader, probe)], probe_.index);
+    a_.mov(eax, dword[rsp + a_.frame().payload_bytes()]);
+    a_.mov(dword[kRecord + offsetof(RecordHeader, payload_bytes)], eax);
     a_.lea(rax, ptr[kRecord + r11 - kSlack]);
     a_.mov(a_.Slot(a_.frame().limit()), rax);
   } else {
@@ -194,11 +198,6 @@ void ProbeBlockEmitter::EmitHeader() {
 void ProbeBlockEmitter::EmitRecord() {
   EmitHeader();
   fetch_.Store();
-  if (has_data_) {
-    a_.sub(kCursor, kRecord);
-    a_.sub(edi, kPayload);
-    a_.mov(dword[kRecord + offsetof(RecordHeader, payload_bytes)], edi);
-  }
   a_.mov(ptr[kRecord + offsetof(RecordHeader, commit)], kCommit);
   block_.reserved.back().end = a_.here();
   block_.committed = a_.here();

@@ -1,5 +1,7 @@
 #include "engine/detour/string_code.h"
 
+#include <memory>
+
 #include "engine/detour/body_registers.h"
 #include "engine/lang/payload.h"
 
@@ -12,21 +14,24 @@ constexpr uint64_t kOneString = uint64_t{1} << 32;  // in kTotal
 
 void StringCode::LoadConstants() {
   a_.mov(kLowBits, 0x0101010101010101);
-  a_.mov(kHighBits, 0x8080808080808080);
 }
 
-// rax: a word. Jumps with rcx = 0x80 at the first NUL, or falls through. Changes rax.
+// rax: a word. Jumps with the lowest set bit of rcx in the byte of the first NUL, or falls through.
 void StringCode::FindNul(Label& found) {
   a_.mov(rcx, rax);
   a_.sub(rcx, kLowBits);
   a_.not_(rax);
   a_.and_(rcx, rax);
-  a_.and_(rcx, kHighBits);
+  a_.shr(rcx, 7);
+  a_.and_(rcx, kLowBits);
   a_.jnz(found);
 }
 
-void StringCode::Measure(int32_t offset) {
+void StringCode::Measure(int32_t offset, std::optional<uint32_t> length_word) {
   Label next, found, too_long, done;
+  const auto leave_word = [&](const auto& word) {
+    if (length_word) a_.mov(dword[rsp + *length_word], word);
+  };
   a_.lea(rdx, ptr[kValue + offset]);
   a_.mov(rsi, rdx);
   a_.and_(rsi, -8);
@@ -55,12 +60,15 @@ void StringCode::Measure(int32_t offset) {
   a_.cmp(rsi, max_string_);
   if (kernel_rules_) {
     a_.ja(done);
+    leave_word(esi);
     Count(rsi);
     a_.L(too_long);
   } else {
     Label add;
+    leave_word(esi);
     a_.jbe(add);
     a_.L(too_long);
+    leave_word(max_string_ | lang::kTruncatedBit);
     a_.mov(esi, max_string_);
     a_.L(add);
     Count(rsi);
@@ -73,6 +81,68 @@ void StringCode::Count(const Xbyak::Reg64& length) {
   if (!kernel_rules_) return;
   a_.mov(rax, kOneString);
   a_.add(kTotal, rax);
+}
+
+// Its bytes may have changed meanwhile, but not its length.
+void StringCode::CopyMeasured(int32_t offset, uint32_t length_word, uint32_t slot) {
+  const auto fault = std::make_shared<Label>();
+  const auto done = std::make_shared<Label>();
+  Label words, last, brief;
+  a_.lea(rsi, ptr[kValue + offset]);
+  a_.mov(ecx, dword[rsp + length_word]);
+  a_.mov(eax, edi);
+  a_.sub(eax, kRecord.cvt32());
+  a_.sub(eax, kPayload);
+  a_.mov(dword[kRecord + (kPayload + slot)], eax);
+  a_.mov(dword[kRecord + (kPayload + slot + 4)], ecx);
+  if (!kernel_rules_) a_.and_(ecx, ~lang::kTruncatedBit);
+  a_.lea(r9, ptr[kCursor + rcx]);
+  a_.cmp(ecx, 8);
+  a_.jb(brief);
+  a_.L(words);
+  a_.MayFault(*fault);
+  a_.mov(rax, ptr[rsi]);
+  a_.mov(ptr[kCursor], rax);
+  a_.add(rsi, 8);
+  a_.add(kCursor, 8);
+  a_.sub(ecx, 8);
+  a_.cmp(ecx, 8);
+  a_.jae(words);
+  a_.L(last);  // overlaps the word before, so as not to read behind the string
+  a_.MayFault(*fault);
+  a_.mov(rax, ptr[rsi + rcx - 8]);
+  a_.mov(ptr[kCursor + rcx - 8], rax);
+  a_.jmp(*done);
+  a_.L(brief);
+  CopyShort(*fault);
+  a_.L(*done);
+  a_.mov(kCursor, r9);
+  a_.Later([=, this] {
+    a_.L(*fault);
+    a_.mov(dword[kRecord + (kPayload + slot + 4)], lang::kFaultSlot);
+    a_.jmp(*done, CodeGenerator::T_NEAR);
+  });
+}
+
+// Less than a word. Near the end of a page, where a whole word could reach into another, the one
+// that ends with the NUL is read. The store may write a few bytes more than the string has.
+void StringCode::CopyShort(Label& fault) {
+  Label edge, store;
+  a_.mov(eax, esi);
+  a_.and_(eax, 4095);
+  a_.cmp(eax, 4088);
+  a_.ja(edge);
+  a_.MayFault(fault);
+  a_.mov(rax, ptr[rsi]);
+  a_.jmp(store);
+  a_.L(edge);
+  a_.MayFault(fault);
+  a_.mov(rax, ptr[rsi + rcx - 7]);
+  a_.xor_(ecx, 7);
+  a_.shl(ecx, 3);
+  a_.shr(rax, cl);
+  a_.L(store);
+  a_.mov(ptr[kCursor], rax);
 }
 
 // Stores the part of the first aligned word that belongs to the string, then puts kCursor where the

@@ -3,6 +3,7 @@
 // aligned words are read, so no load touches a page that the string does not reach.
 
 #include <cstdint>
+#include <optional>
 
 #include "engine/detour/assembler.h"
 
@@ -20,8 +21,11 @@ class StringCode {
       : a_(assembler), max_string_(max_string), kernel_rules_(kernel_rules) {}
 
   void LoadConstants();
-  // kTotal += what the string at kValue + offset takes in the record.
-  void Measure(int32_t offset);
+  // kTotal += what the string at kValue + offset takes in the record. `length_word`: where on the
+  // stack to leave its length word, if anywhere.
+  void Measure(int32_t offset, std::optional<uint32_t> length_word = {});
+  // Copies the string at kValue + offset that has the length word in `length_word`, not a fault.
+  void CopyMeasured(int32_t offset, uint32_t length_word, uint32_t slot);
   // kTotal += a string of this length.
   void Count(const Xbyak::Reg64& length);
   // Copies it to kCursor and stores its slot; a fault leaves the slot as it is.
@@ -31,6 +35,7 @@ class StringCode {
 
  private:
   void FindNul(Label& found);
+  void CopyShort(Label& fault);
   void CopyFirstWord(Label& found, Label& fault);
   void EndTooLong();
 
