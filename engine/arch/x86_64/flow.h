@@ -89,6 +89,8 @@ class FlowMap {
 
   // Whether control may arrive at `address` other than by running into it from above.
   bool IsEntered(uint64_t address) const;
+  // Whether the function there may be entered at other places too.
+  bool IsInDoubt(uint64_t address) const;
   // Whether an instruction starts at `address`, as its function is read from its start.
   bool IsStart(uint64_t address) const;
   // The first such instruction after `address`; nothing behind the last one of its segment.

@@ -21,6 +21,11 @@ bool FlowMap::IsEntered(uint64_t address) const {
   return state_->analysis.IsEntered(address);
 }
 
+bool FlowMap::IsInDoubt(uint64_t address) const {
+  const flow::Function* function = state_->analysis.FunctionAt(address);
+  return function == nullptr || function->doubts != 0;
+}
+
 bool FlowMap::IsStart(uint64_t address) const {
   return state_->analysis.IsStart(address);
 }
