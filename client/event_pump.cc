@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <span>
 #include <utility>
 
 namespace probed::client {
@@ -47,7 +48,10 @@ void EventPump::Take(const v1::WatchEventsResponse& response) {
 void EventPump::TakeEvent(const v1::Event& event) {
   switch (event.kind_case()) {
     case v1::Event::kHit:
-      TakeHit(event);
+      TakeMessage(event);
+      break;
+    case v1::Event::kHitBlock:
+      TakeBlock(event.hit_block());
       break;
     case v1::Event::kLoss:
       TakeLoss(event);
@@ -61,11 +65,27 @@ void EventPump::TakeEvent(const v1::Event& event) {
   }
 }
 
-void EventPump::TakeHit(const v1::Event& event) {
-  if (done_) return;
+void EventPump::TakeMessage(const v1::Event& event) {
   const KnownSchema* schema = schemas_.Find(event.hit().schema_id());
   if (schema == nullptr) return;
-  writer_.AppendHit(event, *schema, output_.buffer());
+  FromMessage(event, schema->schema, hit_);
+  TakeHit(*schema);
+}
+
+void EventPump::TakeBlock(const v1::HitBlock& block) {
+  lang::PackedHitReader reader(std::as_bytes(std::span(block.records())));
+  while (const auto packed = reader.Next()) {
+    const KnownSchema* schema = schemas_.Find(packed->header.probe);
+    if (schema == nullptr) continue;
+    FromPacked(*packed, schema->schema, hit_);
+    TakeHit(*schema);
+  }
+}
+
+// hit_, of that schema.
+void EventPump::TakeHit(const KnownSchema& schema) {
+  if (done_) return;
+  writer_.AppendHit(hit_, schema, output_.buffer());
   output_.Commit();
   uint64_t hits = ++hits_;
   if (options_.count != 0 && hits >= options_.count) {

@@ -61,7 +61,9 @@ class EventPump {
   void Run();
   void Take(const v1::WatchEventsResponse& response);
   void TakeEvent(const v1::Event& event);
-  void TakeHit(const v1::Event& event);
+  void TakeMessage(const v1::Event& event);
+  void TakeBlock(const v1::HitBlock& block);
+  void TakeHit(const KnownSchema& schema);
   void TakeLoss(const v1::Event& event);
   void TakeTargetChange(const v1::TargetChange& change);
   void StopWaitingFor(const std::string& target, v1::TargetChange::Change why);
@@ -74,6 +76,7 @@ class EventPump {
   Output& output_;
   Talk& talk_;
   SchemaTable schemas_;
+  Hit hit_;  // of the moment; kept for its memory
   UniqueFd wake_;
 
   std::atomic<uint64_t> hits_ = 0;

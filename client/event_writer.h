@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "client/hit.h"
 #include "client/schema_table.h"
 #include "probed/v1/events.pb.h"
 
@@ -14,7 +15,7 @@ class EventWriter {
  public:
   virtual ~EventWriter() = default;
 
-  virtual void AppendHit(const v1::Event& event, const KnownSchema& schema, std::string& out) = 0;
+  virtual void AppendHit(const Hit& hit, const KnownSchema& schema, std::string& out) = 0;
   // Formats without a place for these append nothing.
   virtual void AppendLoss(const v1::Event& event, std::string& out) = 0;
   virtual void AppendTargetChange(const v1::Event& event, std::string& out) = 0;

@@ -1,6 +1,8 @@
 // --format json: one object a line, numbers as numbers, bytes as strings (json_writer.h). A string
 // whose bytes are not UTF-8 is told exactly by a second object, "hex".
 
+#include <algorithm>
+#include <cstring>
 #include <string_view>
 
 #include "client/event_writer.h"
@@ -40,68 +42,64 @@ bool IsChar(const lang::FieldSchema& field) {
   return field.type.base == lang::BaseType::kChar;
 }
 
-void AppendScalar(const v1::Value& value, bool is_char, JsonWriter& json) {
-  switch (value.kind_case()) {
-    case v1::Value::kUnsignedValue:
-      if (is_char) {
-        char byte = static_cast<char>(value.unsigned_value());
-        json.String({&byte, 1});
-      } else {
-        json.Unsigned(value.unsigned_value());
-      }
-      break;
-    case v1::Value::kSignedValue:
-      json.Signed(value.signed_value());
-      break;
-    case v1::Value::kDoubleValue:
-      json.Double(value.double_value());
-      break;
-    case v1::Value::kBytesValue:
-      json.String(value.bytes_value());
-      break;
-    default:
+void AppendScalar(const lang::Scalar& scalar, bool is_char, JsonWriter& json) {
+  if (const auto* text = std::get_if<lang::StringValue>(&scalar)) {
+    if (text->fault)
       json.Null();
+    else
+      json.String(text->bytes);
+  } else if (const auto* number = std::get_if<uint64_t>(&scalar)) {
+    const char byte = static_cast<char>(*number);
+    if (is_char)
+      json.String({&byte, 1});
+    else
+      json.Unsigned(*number);
+  } else if (const auto* signed_number = std::get_if<int64_t>(&scalar)) {
+    json.Signed(*signed_number);
+  } else {
+    json.Double(std::get<double>(scalar));
   }
 }
 
-void AppendValue(const v1::Value& value, bool is_char, JsonWriter& json) {
-  if (value.kind_case() != v1::Value::kArray) return AppendScalar(value, is_char, json);
-  json.BeginArray();
-  for (const auto& element : value.array().elements())
+void AppendValue(const lang::Value& value, bool is_char, JsonWriter& json) {
+  if (value.is_array) json.BeginArray();
+  for (const lang::Scalar& element : value.elements)
     AppendScalar(element, is_char, json);
-  json.EndArray();
+  if (value.is_array) json.EndArray();
 }
 
-template <class Test>
-bool AnyScalar(const v1::Value& value, Test test) {
-  if (test(value)) return true;
-  for (const auto& element : value.array().elements()) {
-    if (test(element)) return true;
-  }
-  return false;
+bool IsCut(const lang::StringValue& text) {
+  return text.truncated;
+}
+bool IsRaw(const lang::StringValue& text) {
+  return !IsUtf8(text.bytes);
 }
 
-bool IsCut(const v1::Value& value) {
-  return value.truncated();
+bool AnyText(const lang::Value& value, bool (*test)(const lang::StringValue&)) {
+  return std::any_of(value.elements.begin(), value.elements.end(), [&](const auto& element) {
+    const auto* text = std::get_if<lang::StringValue>(&element);
+    return text != nullptr && test(*text);
+  });
 }
-bool IsRaw(const v1::Value& value) {
-  return value.kind_case() == v1::Value::kBytesValue && !IsUtf8(value.bytes_value());
+
+std::string_view BytesOf(const lang::Scalar& scalar) {
+  const auto* text = std::get_if<lang::StringValue>(&scalar);
+  return text != nullptr ? std::string_view(text->bytes) : std::string_view();
 }
 
 class NdjsonWriter : public EventWriter {
  public:
-  void AppendHit(const v1::Event& event, const KnownSchema& known, std::string& out) override {
-    const v1::Hit& hit = event.hit();
+  void AppendHit(const Hit& hit, const KnownSchema& known, std::string& out) override {
+    const lang::PackedHit& head = hit.head;
     JsonWriter json(out);
-    Begin("hit", event, json);
+    Begin("hit", head.sequence, head.monotonic_ns, head.wall_ns, json);
     json.Raw(known.json_head);
-    json.Key("pid").Signed(hit.pid());
-    json.Key("tid").Signed(hit.tid());
-    json.Key("cpu").Unsigned(hit.cpu());
-    json.Key("comm").String(hit.comm());
-    json.Key("ip").Unsigned(hit.ip());
-    if (known.schema.kind == lang::ProbeKind::kReturn)
-      json.Key("function").Unsigned(hit.function());
+    json.Key("pid").Signed(head.pid);
+    json.Key("tid").Signed(head.tid);
+    json.Key("cpu").Unsigned(head.cpu);
+    json.Key("comm").String({head.comm, strnlen(head.comm, sizeof(head.comm))});
+    json.Key("ip").Unsigned(head.ip);
+    if (known.schema.kind == lang::ProbeKind::kReturn) json.Key("function").Unsigned(head.function);
     AppendArguments(hit, known, json);
     AppendTruncated(hit, known, json);
     AppendRaw(hit, known, json, out);
@@ -138,31 +136,31 @@ class NdjsonWriter : public EventWriter {
   }
 
  private:
-  static void Begin(std::string_view type, const v1::Event& event, JsonWriter& json) {
+  static void Begin(std::string_view type, uint64_t sequence, uint64_t monotonic_ns,
+                    int64_t wall_ns, JsonWriter& json) {
     json.BeginObject().Key("type").String(type);
-    json.Key("sequence").Unsigned(event.sequence());
-    json.Key("monotonic_ns").Unsigned(event.monotonic_ns());
-    json.Key("wall_ns").Signed(event.wall_ns());
+    json.Key("sequence").Unsigned(sequence);
+    json.Key("monotonic_ns").Unsigned(monotonic_ns);
+    json.Key("wall_ns").Signed(wall_ns);
+  }
+  static void Begin(std::string_view type, const v1::Event& event, JsonWriter& json) {
+    Begin(type, event.sequence(), event.monotonic_ns(), event.wall_ns(), json);
   }
 
-  static size_t FieldCount(const v1::Hit& hit, const KnownSchema& known) {
-    return std::min(known.json_keys.size(), static_cast<size_t>(hit.values_size()));
-  }
-
-  static void AppendArguments(const v1::Hit& hit, const KnownSchema& known, JsonWriter& json) {
+  static void AppendArguments(const Hit& hit, const KnownSchema& known, JsonWriter& json) {
     json.Key("args").BeginObject();
-    for (size_t i = 0; i < FieldCount(hit, known); ++i) {
+    for (size_t i = 0; i < hit.values.size(); ++i) {
       json.RawKey(known.json_keys[i]);
-      AppendValue(hit.values(static_cast<int>(i)), IsChar(known.schema.fields[i]), json);
+      AppendValue(hit.values[i], IsChar(known.schema.fields[i]), json);
     }
     json.EndObject();
   }
 
   // Names of the fields that were cut at the limit; no key when there are none.
-  static void AppendTruncated(const v1::Hit& hit, const KnownSchema& known, JsonWriter& json) {
+  static void AppendTruncated(const Hit& hit, const KnownSchema& known, JsonWriter& json) {
     bool begun = false;
-    for (size_t i = 0; i < FieldCount(hit, known); ++i) {
-      if (!AnyScalar(hit.values(static_cast<int>(i)), IsCut)) continue;
+    for (size_t i = 0; i < hit.values.size(); ++i) {
+      if (!AnyText(hit.values[i], IsCut)) continue;
       if (!begun) json.Key("truncated").BeginArray();
       begun = true;
       json.String(known.schema.fields[i].name);
@@ -171,31 +169,26 @@ class NdjsonWriter : public EventWriter {
   }
 
   // The exact bytes of fields that a JSON string cannot tell apart; no key when there are none.
-  static void AppendRaw(const v1::Hit& hit, const KnownSchema& known, JsonWriter& json,
+  static void AppendRaw(const Hit& hit, const KnownSchema& known, JsonWriter& json,
                         std::string& out) {
     bool begun = false;
-    for (size_t i = 0; i < FieldCount(hit, known); ++i) {
-      const v1::Value& value = hit.values(static_cast<int>(i));
-      if (!AnyScalar(value, IsRaw)) continue;
+    for (size_t i = 0; i < hit.values.size(); ++i) {
+      if (!AnyText(hit.values[i], IsRaw)) continue;
       if (!begun) json.Key("hex").BeginObject();
       begun = true;
       json.RawKey(known.json_keys[i]);
-      AppendRawValue(value, json, out);
+      AppendRawValue(hit.values[i], json, out);
     }
     if (begun) json.EndObject();
   }
 
-  static void AppendRawValue(const v1::Value& value, JsonWriter& json, std::string& out) {
-    if (value.kind_case() != v1::Value::kArray) {
+  static void AppendRawValue(const lang::Value& value, JsonWriter& json, std::string& out) {
+    if (value.is_array) json.BeginArray();
+    for (const lang::Scalar& element : value.elements) {
       json.Raw("");
-      return AppendHex(value.bytes_value(), out);
+      AppendHex(BytesOf(element), out);
     }
-    json.BeginArray();
-    for (const auto& element : value.array().elements()) {
-      json.Raw("");
-      AppendHex(element.bytes_value(), out);
-    }
-    json.EndArray();
+    if (value.is_array) json.EndArray();
   }
 };
 

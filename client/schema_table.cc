@@ -34,37 +34,6 @@ std::string JsonKey(const std::string& name) {
   return key + ':';
 }
 
-lang::StringValue Fault() {
-  return {.bytes = {}, .fault = true, .truncated = false};
-}
-
-lang::Scalar ScalarOf(const v1::Value& value) {
-  switch (value.kind_case()) {
-    case v1::Value::kUnsignedValue:
-      return value.unsigned_value();
-    case v1::Value::kSignedValue:
-      return static_cast<int64_t>(value.signed_value());
-    case v1::Value::kDoubleValue:
-      return value.double_value();
-    case v1::Value::kBytesValue:
-      return lang::StringValue{
-          .bytes = value.bytes_value(), .fault = false, .truncated = value.truncated()};
-    default:
-      return Fault();
-  }
-}
-
-void ConvertValue(const v1::Value& value, lang::Value& out) {
-  out.is_array = value.kind_case() == v1::Value::kArray;
-  out.elements.clear();
-  if (!out.is_array) {
-    out.elements.push_back(ScalarOf(value));
-    return;
-  }
-  for (const auto& element : value.array().elements())
-    out.elements.push_back(ScalarOf(element));
-}
-
 }  // namespace
 
 lang::ArgType TypeOf(const v1::FieldType& type) {
@@ -86,6 +55,9 @@ void SchemaTable::Add(const v1::EventSchema& schema) {
     lang::FieldSchema converted;
     converted.name = field.name();
     converted.type = TypeOf(field.type());
+    converted.offset = known.schema.fixed_size;
+    converted.size = lang::ElementSize(converted.type.base) * converted.type.count;
+    known.schema.fixed_size += converted.size;
     known.schema.fields.push_back(std::move(converted));
     known.json_keys.push_back(JsonKey(field.name()));
   }
@@ -96,15 +68,6 @@ void SchemaTable::Add(const v1::EventSchema& schema) {
 const KnownSchema* SchemaTable::Find(uint64_t id) const {
   auto found = schemas_.find(id);
   return found == schemas_.end() ? nullptr : &found->second;
-}
-
-void ConvertValues(const v1::Hit& hit, const lang::EventSchema& schema,
-                   std::vector<lang::Value>& out) {
-  out.resize(schema.fields.size());
-  static const v1::Value kMissing;
-  for (int i = 0; i < static_cast<int>(out.size()); ++i) {
-    ConvertValue(i < hit.values_size() ? hit.values(i) : kMissing, out[static_cast<size_t>(i)]);
-  }
 }
 
 }  // namespace probed::client

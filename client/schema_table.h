@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "engine/lang/schema.h"
-#include "engine/lang/value.h"
 #include "probed/v1/events.pb.h"
 
 namespace probed::client {
@@ -30,10 +29,5 @@ class SchemaTable {
 };
 
 lang::ArgType TypeOf(const v1::FieldType& type);
-
-// Replaces `out`, keeping its memory. Missing values become faults, surplus ones are dropped, so
-// that there is one value per field.
-void ConvertValues(const v1::Hit& hit, const lang::EventSchema& schema,
-                   std::vector<lang::Value>& out);
 
 }  // namespace probed::client

@@ -1,6 +1,6 @@
 // --format trace: what the `trace` file of ftrace would show.
 
-#include <vector>
+#include <cstring>
 
 #include "client/event_writer.h"
 #include "engine/lang/print.h"
@@ -10,26 +10,23 @@ namespace {
 
 class TraceWriter : public EventWriter {
  public:
-  void AppendHit(const v1::Event& event, const KnownSchema& known, std::string& out) override {
-    const v1::Hit& hit = event.hit();
-    line_.comm = hit.comm();
-    line_.tid = hit.tid();
-    line_.cpu = hit.cpu();
-    line_.monotonic_ns = event.monotonic_ns();
+  void AppendHit(const Hit& hit, const KnownSchema& known, std::string& out) override {
+    line_.comm.assign(hit.head.comm, strnlen(hit.head.comm, sizeof(hit.head.comm)));
+    line_.tid = hit.head.tid;
+    line_.cpu = hit.head.cpu;
+    line_.monotonic_ns = hit.head.monotonic_ns;
     line_.event = known.schema.event;
     line_.kind = known.schema.kind;
-    line_.ip = hit.ip();
-    line_.function = hit.function();
-    ConvertValues(hit, known.schema, values_);
-    out += lang::FormatTraceLine(line_, known.schema, values_);
+    line_.ip = hit.head.ip;
+    line_.function = hit.head.function;
+    lang::AppendTraceLine(line_, known.schema, hit.values, out);
     out += '\n';
   }
   void AppendLoss(const v1::Event&, std::string&) override {}
   void AppendTargetChange(const v1::Event&, std::string&) override {}
 
  private:
-  lang::TraceLine line_;             // kept between hits for its memory
-  std::vector<lang::Value> values_;  // the same
+  lang::TraceLine line_;  // kept between hits for its memory
 };
 
 }  // namespace

@@ -73,6 +73,7 @@ Reply<void> TracingSession::Stream(uint64_t count, EventWriter& writer, Output& 
     request.add_probes(probe.name());
   request.set_end_session(id_);
   request.set_greet(true);
+  request.set_packed_hits(true);
   pump_ = std::make_unique<EventPump>(api_.WatchEvents(request), std::move(options), writer, output,
                                       talk_);
   if (!pump_->WaitSubscribed()) return pump_->Stop();

@@ -29,6 +29,7 @@ v1::WatchEventsRequest RequestOf(const WatchOptions& options) {
   request.set_drop_policy(options.drop_newest ? v1::WatchEventsRequest::DROP_POLICY_NEWEST
                                               : v1::WatchEventsRequest::DROP_POLICY_OLDEST);
   request.set_greet(true);
+  request.set_packed_hits(true);
   return request;
 }
 

@@ -25,11 +25,12 @@ struct ScalarTo {
   }
 };
 
-void AddValues(const event::HitRecord& hit, v1::Hit* out) {
-  if (!hit.schema) return;
-  auto values = lang::DecodePayload(*hit.schema, hit.payload);
+void AddValues(const event::HitView& hit, v1::Hit* out) {
+  if (!*hit.schema) return;
+  const lang::EventSchema& schema = **hit.schema;
+  auto values = lang::DecodePayload(schema, hit.payload);
   if (!values.ok()) {
-    for (size_t i = 0; i < hit.schema->fields.size(); ++i)
+    for (size_t i = 0; i < schema.fields.size(); ++i)
       out->add_values()->set_fault(true);
     return;
   }
@@ -54,51 +55,12 @@ v1::TargetChange::Change ToProto(event::TargetChange change) {
   return v1::TargetChange::CHANGE_UNSPECIFIED;
 }
 
-struct ItemTo {
-  v1::Event* out;
-
-  void operator()(const event::HitRecord& hit) const {
-    out->set_sequence(hit.sequence);
-    out->set_monotonic_ns(hit.monotonic_ns);
-    out->set_wall_ns(hit.wall_ns);
-    v1::Hit* to = out->mutable_hit();
-    to->set_schema_id(hit.probe);
-    to->set_pid(hit.target.pid);
-    to->set_tid(hit.tid);
-    to->set_cpu(hit.cpu);
-    to->set_comm(hit.comm.data(), strnlen(hit.comm.data(), hit.comm.size()));
-    to->set_ip(hit.ip);
-    to->set_function(hit.function);
-    AddValues(hit, to);
-  }
-
-  void operator()(const event::LossNotice& loss) const {
-    StampNow();
-    v1::Loss* to = out->mutable_loss();
-    to->set_lost(loss.lost);
-    to->set_first_sequence(loss.first_sequence);
-    to->set_last_sequence(loss.last_sequence);
-    to->set_first_monotonic_ns(loss.first_monotonic_ns);
-    to->set_last_monotonic_ns(loss.last_monotonic_ns);
-  }
-
-  void operator()(const event::TargetNotice& notice) const {
-    StampNow();
-    v1::TargetChange* to = out->mutable_target_change();
-    to->set_target(TargetName(notice.target));
-    to->set_root(TargetName(notice.root));
-    to->set_change(ToProto(notice.change));
-    to->set_wait_status(notice.exit_status);
-    to->set_detail(Utf8(notice.detail));
-  }
-
-  // Notices carry no clocks of their own.
-  void StampNow() const {
-    const Timestamps now = ReadClocks();
-    out->set_monotonic_ns(now.monotonic_ns);
-    out->set_wall_ns(now.wall_ns);
-  }
-};
+// Notices carry no clocks of their own.
+void StampNow(v1::Event* out) {
+  const Timestamps now = ReadClocks();
+  out->set_monotonic_ns(now.monotonic_ns);
+  out->set_wall_ns(now.wall_ns);
+}
 
 }  // namespace
 
@@ -112,8 +74,40 @@ void ToProto(const lang::Value& value, v1::Value* out) {
     std::visit(ScalarTo{array->add_elements()}, element);
 }
 
-void ToProto(const event::Item& item, v1::Event* out) {
-  std::visit(ItemTo{out}, item);
+void ToProto(const event::HitView& hit, v1::Event* out) {
+  const lang::PackedHit& from = *hit.header;
+  out->set_sequence(from.sequence);
+  out->set_monotonic_ns(from.monotonic_ns);
+  out->set_wall_ns(from.wall_ns);
+  v1::Hit* to = out->mutable_hit();
+  to->set_schema_id(from.probe);
+  to->set_pid(from.pid);
+  to->set_tid(from.tid);
+  to->set_cpu(from.cpu);
+  to->set_comm(from.comm, strnlen(from.comm, sizeof(from.comm)));
+  to->set_ip(from.ip);
+  to->set_function(from.function);
+  AddValues(hit, to);
+}
+
+void ToProto(const event::LossNotice& loss, v1::Event* out) {
+  StampNow(out);
+  v1::Loss* to = out->mutable_loss();
+  to->set_lost(loss.lost);
+  to->set_first_sequence(loss.first_sequence);
+  to->set_last_sequence(loss.last_sequence);
+  to->set_first_monotonic_ns(loss.first_monotonic_ns);
+  to->set_last_monotonic_ns(loss.last_monotonic_ns);
+}
+
+void ToProto(const event::TargetNotice& notice, v1::Event* out) {
+  StampNow(out);
+  v1::TargetChange* to = out->mutable_target_change();
+  to->set_target(TargetName(notice.target));
+  to->set_root(TargetName(notice.root));
+  to->set_change(ToProto(notice.change));
+  to->set_wait_status(notice.exit_status);
+  to->set_detail(Utf8(notice.detail));
 }
 
 }  // namespace probed::daemon

@@ -15,15 +15,17 @@ bool EventFilter::WantsTarget(const Known& known, event::TargetId target) const 
          wanted_.targets.contains(known.root);
 }
 
-bool EventFilter::WantsHit(const event::HitRecord& hit) {
-  if (!wanted_.probes.empty() && !wanted_.probes.contains(hit.probe)) return false;
-  const Known& known = Lookup(hit.target);
-  if (!WantsTarget(known, hit.target)) return false;
-  probe_targets_.try_emplace(hit.probe, known.root);
+bool EventFilter::WantsHit(event::ProbeId probe, event::TargetId target) {
+  std::lock_guard lock(mutex_);
+  if (!wanted_.probes.empty() && !wanted_.probes.contains(probe)) return false;
+  const Known& known = Lookup(target);
+  if (!WantsTarget(known, target)) return false;
+  probe_targets_.try_emplace(probe, known.root);
   return true;
 }
 
 bool EventFilter::WantsNotice(const event::TargetNotice& notice) {
+  std::lock_guard lock(mutex_);
   Known& known = Lookup(notice.target);
   known.root = notice.root;
   if (notice.change == event::TargetChange::kExecuted) known.visible = may_see_(notice.target);
@@ -32,13 +34,6 @@ bool EventFilter::WantsNotice(const event::TargetNotice& notice) {
       notice.change == event::TargetChange::kDetached)
     known_.erase(notice.target);
   return wants;
-}
-
-bool EventFilter::Wants(const event::Item& item) {
-  std::lock_guard lock(mutex_);
-  if (const auto* hit = std::get_if<event::HitRecord>(&item)) return WantsHit(*hit);
-  if (const auto* notice = std::get_if<event::TargetNotice>(&item)) return WantsNotice(*notice);
-  return true;
 }
 
 bool EventFilter::WantsProbe(const engine::ProbeInfo& probe) {
@@ -52,10 +47,10 @@ void EventFilter::Learn(const engine::TargetInfo& target) {
   Lookup(target.id).root = target.root;
 }
 
-event::TargetId EventFilter::TargetOf(const event::HitRecord& hit) {
+event::TargetId EventFilter::TargetOf(event::ProbeId probe, event::TargetId hit_in) {
   std::lock_guard lock(mutex_);
-  auto it = probe_targets_.find(hit.probe);
-  return it == probe_targets_.end() ? hit.target : it->second;
+  auto it = probe_targets_.find(probe);
+  return it == probe_targets_.end() ? hit_in : it->second;
 }
 
 }  // namespace probed::daemon

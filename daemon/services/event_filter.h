@@ -24,12 +24,13 @@ class EventFilter {
   EventFilter(Wanted wanted, MaySee may_see)
       : wanted_(std::move(wanted)), may_see_(std::move(may_see)) {}
 
-  bool Wants(const event::Item& item);
+  bool WantsHit(event::ProbeId probe, event::TargetId target);
+  bool WantsNotice(const event::TargetNotice& notice);
   bool WantsProbe(const engine::ProbeInfo& probe);
   // Targets that were there before the subscription.
   void Learn(const engine::TargetInfo& target);
   // The target that the probe of an accepted hit belongs to.
-  event::TargetId TargetOf(const event::HitRecord& hit);
+  event::TargetId TargetOf(event::ProbeId probe, event::TargetId hit_in);
 
  private:
   struct Known {
@@ -38,8 +39,6 @@ class EventFilter {
   };
   Known& Lookup(event::TargetId target);
   bool WantsTarget(const Known& known, event::TargetId target) const;
-  bool WantsHit(const event::HitRecord& hit);
-  bool WantsNotice(const event::TargetNotice& notice);
 
   const Wanted wanted_;
   const MaySee may_see_;

@@ -6,15 +6,22 @@
 namespace probed::daemon {
 namespace {
 
-constexpr size_t kMaxBatchEvents = 2048;
 // Clients take messages of 4 MiB by default; one event is never split.
 constexpr size_t kMaxBatchBytes = 1u << 20;
 // How soon a client that went away is noticed.
 constexpr std::chrono::milliseconds kPoll{20};
-// Small batches are spaced, so that a steady trickle costs 200 wake-ups a second and not one a hit.
-// The first event after a pause goes out at once.
-constexpr size_t kSmallBatch = 256;
+// Small messages are spaced, so that a steady trickle costs 200 wake-ups a second and not one a
+// hit. The first event after a pause goes out at once.
+constexpr size_t kSmallBytes = 32 << 10;
 constexpr std::chrono::milliseconds kSpacing{5};
+
+size_t SizeOf(const std::vector<event::Batch>& batches) {
+  size_t bytes = 0;
+  for (const event::Batch& batch : batches) {
+    if (const auto* hits = std::get_if<event::PackedHits>(&batch)) bytes += hits->bytes();
+  }
+  return bytes;
+}
 
 }  // namespace
 
@@ -28,23 +35,59 @@ bool EventStream::Greet() {
 
 void EventStream::Run(const grpc::ServerContext& call) {
   while (!call.IsCancelled() && !context_.stop.stop_requested()) {
-    const std::vector<event::Item> items = subscription_.Next(kMaxBatchEvents, kPoll);
-    if (items.empty() && subscription_.closed()) return;
-    if (items.empty()) continue;
-    if (!WriteBatches(items)) return;
-    if (items.size() < kSmallBatch) Pause();
+    std::vector<event::Batch> batches = subscription_.NextBatches(kMaxBatchBytes, kPoll);
+    if (batches.empty() && subscription_.closed()) return;
+    if (batches.empty()) continue;
+    const size_t bytes = SizeOf(batches);
+    if (!Write(batches)) return;
+    if (bytes < kSmallBytes) Pause();
   }
 }
 
-bool EventStream::WriteBatches(const std::vector<event::Item>& items) {
-  for (const event::Item& item : items) {
-    if (const auto* hit = std::get_if<event::HitRecord>(&item)) AddSchema(*hit);
-    v1::Event* event = batch_.add_events();
-    ToProto(item, event);
-    batch_bytes_ += event->ByteSizeLong();
-    if (batch_bytes_ >= kMaxBatchBytes && !Flush()) return false;
+bool EventStream::Write(std::vector<event::Batch>& batches) {
+  for (event::Batch& batch : batches) {
+    if (auto* hits = std::get_if<event::PackedHits>(&batch)) {
+      if (!Add(*hits)) return false;
+    } else if (const auto* loss = std::get_if<event::LossNotice>(&batch)) {
+      ToProto(*loss, batch_.add_events());
+    } else {
+      ToProto(std::get<event::TargetNotice>(batch), batch_.add_events());
+    }
   }
   return Flush();
+}
+
+bool EventStream::Add(event::PackedHits& hits) {
+  if (form_ == HitForm::kMessages) return AddMessages(hits);
+  AddBlock(hits);
+  return batch_bytes_ < kMaxBatchBytes || Flush();
+}
+
+bool EventStream::AddMessages(const event::PackedHits& hits) {
+  bool open = true;
+  hits.ForEach([&](const event::HitView& hit) {
+    if (!open) return;
+    AddSchema(hit);
+    v1::Event* event = batch_.add_events();
+    ToProto(hit, event);
+    batch_bytes_ += event->ByteSizeLong();
+    if (batch_bytes_ >= kMaxBatchBytes) open = Flush();
+  });
+  return open;
+}
+
+void EventStream::AddBlock(event::PackedHits& hits) {
+  hits.ForEach([&](const event::HitView& hit) {
+    AddSchema(hit);
+    hit.header->schema = 0;  // ours alone
+  });
+  v1::Event* event = batch_.add_events();
+  const lang::PackedHit& first = *hits.front().header;
+  event->set_sequence(first.sequence);
+  event->set_monotonic_ns(first.monotonic_ns);
+  event->set_wall_ns(first.wall_ns);
+  batch_bytes_ += hits.bytes();
+  event->mutable_hit_block()->set_records(hits.TakeBytes());
 }
 
 void EventStream::Pause() {
@@ -59,9 +102,12 @@ bool EventStream::Flush() {
   return written;
 }
 
-void EventStream::AddSchema(const event::HitRecord& hit) {
-  if (!hit.schema || !told_.insert(hit.probe).second) return;
-  *batch_.add_schemas() = ToSchema(filter_.TargetOf(hit), hit.probe, *hit.schema);
+void EventStream::AddSchema(const event::HitView& hit) {
+  const event::ProbeId probe = hit.header->probe;
+  if (probe == last_told_) return;
+  last_told_ = probe;
+  if (!*hit.schema || !told_.insert(probe).second) return;
+  *batch_.add_schemas() = ToSchema(filter_.TargetOf(probe, hit.target()), probe, **hit.schema);
 }
 
 }  // namespace probed::daemon

@@ -41,12 +41,18 @@ grpc::Status EventService::WatchEvents(grpc::ServerContext* call,
   EventFilter filter(*std::move(wanted), [this](event::TargetId target) {
     return context_.authorizer.MaySee(caller_, target);
   });
-  options->wants = [&filter](const event::Item& item) { return filter.Wants(item); };
+  options->wants_hit = [&filter](event::ProbeId probe, event::TargetId target) {
+    return filter.WantsHit(probe, target);
+  };
+  options->wants_notice = [&filter](const event::TargetNotice& notice) {
+    return filter.WantsNotice(notice);
+  };
   const auto subscription = context_.engine.Subscribe(*std::move(options));
   for (const engine::TargetInfo& target : context_.engine.ListTargets())
     filter.Learn(target);
 
-  EventStream stream(context_, filter, *subscription, *writer);
+  EventStream stream(context_, filter, *subscription, *writer,
+                     request->packed_hits() ? HitForm::kPacked : HitForm::kMessages);
   if (!request->greet() || stream.Greet()) stream.Run(*call);
   return grpc::Status::OK;
 }

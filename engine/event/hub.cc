@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include "engine/event/queue.h"
@@ -14,14 +14,9 @@ namespace probed::event {
 struct Hub::State {
   mutable std::mutex mutex;
   std::vector<std::shared_ptr<Queue>> queues;
-  std::unordered_map<ProbeId, uint64_t> lost;
+  LossCounts lost;
   uint64_t last_sequence = 0;
   bool closed = false;
-
-  void Offer(const std::shared_ptr<Queue>& queue, Item item) {
-    for (ProbeId probe : queue->Push(std::move(item)))
-      ++lost[probe];
-  }
 };
 
 namespace {
@@ -32,16 +27,36 @@ class QueueSubscription final : public Subscription {
       : queue_(std::move(queue)), unsubscribe_(std::move(unsubscribe)) {}
   ~QueueSubscription() override { unsubscribe_(); }
 
-  std::vector<Item> Next(size_t max, std::chrono::milliseconds timeout) override {
-    return queue_->Next(max, timeout);
+  std::vector<Batch> NextBatches(size_t max_bytes, std::chrono::milliseconds timeout) override {
+    return queue_->Next(max_bytes, timeout);
   }
-  bool closed() const override { return queue_->drained(); }
+  std::vector<Item> Next(size_t max, std::chrono::milliseconds timeout) override {
+    if (max > 0 && unread_.empty()) Refill(timeout);
+    std::vector<Item> items;
+    for (; items.size() < max && !unread_.empty(); unread_.pop_front())
+      items.push_back(std::move(unread_.front()));
+    return items;
+  }
+  bool closed() const override { return unread_.empty() && queue_->drained(); }
   uint64_t lost() const override { return queue_->lost(); }
   void Cancel() override { queue_->Close(); }
 
  private:
+  void Refill(std::chrono::milliseconds timeout) {
+    for (Batch& batch : queue_->Next(1, timeout)) {
+      if (auto* hits = std::get_if<PackedHits>(&batch)) {
+        hits->ForEach([this](const HitView& hit) { unread_.push_back(Unpack(hit)); });
+      } else if (auto* loss = std::get_if<LossNotice>(&batch)) {
+        unread_.push_back(*loss);
+      } else {
+        unread_.push_back(std::move(std::get<TargetNotice>(batch)));
+      }
+    }
+  }
+
   std::shared_ptr<Queue> queue_;
   std::function<void()> unsubscribe_;
+  std::deque<Item> unread_;  // what Next has taken and not handed out
 };
 
 }  // namespace
@@ -67,16 +82,23 @@ std::unique_ptr<Subscription> Hub::Subscribe(SubscribeOptions options) {
   return std::make_unique<QueueSubscription>(std::move(queue), std::move(unsubscribe));
 }
 
-void Hub::Publish(Item item) {
+void Hub::Publish(PackedHits& hits) {
   std::lock_guard lock(state_->mutex);
-  if (auto* hit = std::get_if<HitRecord>(&item)) hit->sequence = ++state_->last_sequence;
-  std::shared_ptr<Queue> previous;  // copies for all but the last one, which gets the item itself
-  for (const auto& queue : state_->queues) {
-    if (!queue->Wants(item)) continue;
-    if (previous) state_->Offer(previous, item);
-    previous = queue;
-  }
-  if (previous) state_->Offer(previous, std::move(item));
+  hits.ForEach([this](const HitView& hit) { hit.header->sequence = ++state_->last_sequence; });
+  for (const auto& queue : state_->queues)
+    queue->Push(hits, state_->lost);
+}
+
+void Hub::Publish(const HitRecord& hit) {
+  PackedHits hits;
+  hits.Append(hit);
+  Publish(hits);
+}
+
+void Hub::Publish(const TargetNotice& notice) {
+  std::lock_guard lock(state_->mutex);
+  for (const auto& queue : state_->queues)
+    queue->Push(notice, state_->lost);
 }
 
 void Hub::Close() {

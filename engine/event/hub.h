@@ -1,14 +1,17 @@
 #pragma once
-// Fan-out of events to bounded per-subscriber queues. Publish is called by the tracer thread and
-// never blocks on a slow subscriber; each subscriber sees its own losses in-stream.
+// Fan-out of events to bounded per-subscriber queues. Publish is called by the tracer thread and by
+// the thread that drains rings, and never blocks on a slow subscriber; each subscriber sees its own
+// losses in-stream. Thread-safe.
 
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <variant>
 #include <vector>
 
 #include "engine/event/event.h"
+#include "engine/event/packed_hits.h"
 
 namespace probed::event {
 
@@ -17,14 +20,22 @@ enum class DropPolicy : uint8_t { kDropOldest, kDropNewest };
 struct SubscribeOptions {
   size_t max_queued_bytes = 32u << 20;
   DropPolicy policy = DropPolicy::kDropOldest;
-  // Empty = everything; asked on the publishing thread, must be cheap and pure.
-  std::function<bool(const Item&)> wants;
+  // Empty = everything; asked on the publishing thread, must be cheap and pure. An answer about a
+  // hit holds for all hits alike that are published together.
+  std::function<bool(ProbeId, TargetId)> wants_hit;
+  std::function<bool(const TargetNotice&)> wants_notice;
 };
+
+// What a subscriber takes at once: a run of hits, or what stands between them.
+using Batch = std::variant<PackedHits, LossNotice, TargetNotice>;
 
 class Subscription {
  public:
   virtual ~Subscription() = default;  // unsubscribes
-  // Up to `max` items in order; empty after `timeout` or once the hub is closed.
+  // What is queued, in order, up to about `max_bytes`; empty after `timeout` or once the hub is
+  // closed.
+  virtual std::vector<Batch> NextBatches(size_t max_bytes, std::chrono::milliseconds timeout) = 0;
+  // The same one by one, up to `max`; for consumers that need not be fast.
   virtual std::vector<Item> Next(size_t max, std::chrono::milliseconds timeout) = 0;
   virtual bool closed() const = 0;
   virtual uint64_t lost() const = 0;
@@ -40,8 +51,11 @@ class Hub {
   Hub& operator=(const Hub&) = delete;
 
   std::unique_ptr<Subscription> Subscribe(SubscribeOptions options);
-  void Publish(Item item);  // assigns HitRecord::sequence
-  void Close();             // ends every subscription after what is queued
+  void Publish(const HitRecord& hit);
+  void Publish(const TargetNotice& notice);
+  // Assigns PackedHit::sequence in place.
+  void Publish(PackedHits& hits);
+  void Close();  // ends every subscription after what is queued
   // Records of one probe that some subscriber lost, for the balance of counters.
   uint64_t LostOf(ProbeId probe) const;
   uint64_t published() const;

@@ -11,11 +11,20 @@ namespace {
 constexpr std::chrono::milliseconds kPollInterval{2};
 constexpr int kPollsBeforeSleep = 10;
 
-size_t SizeOf(const Item& item) {
-  size_t size = sizeof(Item);
-  if (const auto* hit = std::get_if<HitRecord>(&item)) size += hit->payload.size();
-  if (const auto* notice = std::get_if<TargetNotice>(&item)) size += notice->detail.size();
-  return size;
+// Enough that the cost of a batch is nothing beside its records', and little beside a queue.
+constexpr size_t kRunBytes = 128 << 10;
+
+size_t SizeOf(const TargetNotice& notice) {
+  return sizeof(Batch) + notice.detail.size();
+}
+size_t SizeOf(const LossNotice&) {
+  return sizeof(Batch);
+}
+size_t SizeOf(const PackedHits& hits) {
+  return hits.bytes();
+}
+size_t SizeOf(const Batch& batch) {
+  return std::visit([](const auto& content) { return SizeOf(content); }, batch);
 }
 
 void Extend(LossNotice& gap, const LossNotice& more) {
@@ -34,58 +43,114 @@ void Extend(LossNotice& gap, const LossNotice& more) {
   }
 }
 
-// The gap that `item` leaves; a notice that is itself dropped keeps its numbers.
-LossNotice GapOf(const Item& item) {
-  if (const auto* notice = std::get_if<LossNotice>(&item)) return *notice;
-  LossNotice gap{.lost = 1};
-  if (const auto* hit = std::get_if<HitRecord>(&item)) {
-    gap.first_sequence = gap.last_sequence = hit->sequence;
-    gap.first_monotonic_ns = gap.last_monotonic_ns = hit->monotonic_ns;
-  }
-  return gap;
+LossNotice GapOf(const lang::PackedHit& hit) {
+  return {.lost = 1,
+          .first_sequence = hit.sequence,
+          .last_sequence = hit.sequence,
+          .first_monotonic_ns = hit.monotonic_ns,
+          .last_monotonic_ns = hit.monotonic_ns};
 }
 
 }  // namespace
 
-void Queue::Lose(const Item& item, LossNotice& gap, std::vector<ProbeId>& dropped) {
-  Extend(gap, GapOf(item));
-  if (std::holds_alternative<LossNotice>(item)) return;
-  ++lost_;
-  if (const auto* hit = std::get_if<HitRecord>(&item)) dropped.push_back(hit->probe);
+void Queue::DropFront(LossCounts& lost) {
+  Batch& front = batches_.front();
+  if (auto* run = std::get_if<PackedHits>(&front); run != nullptr && !run->empty()) {
+    const lang::PackedHit& hit = *run->front().header;
+    Extend(front_loss_, GapOf(hit));
+    ++lost_;
+    ++lost[hit.probe];
+    bytes_ -= hit.record_bytes;
+    run->PopFront();
+    if (!run->empty()) return;
+  } else if (const auto* loss = std::get_if<LossNotice>(&front)) {
+    Extend(front_loss_, *loss);  // a notice that is itself dropped keeps its numbers
+    bytes_ -= SizeOf(*loss);
+  } else if (const auto* notice = std::get_if<TargetNotice>(&front)) {
+    Extend(front_loss_, {.lost = 1});
+    ++lost_;
+    bytes_ -= SizeOf(*notice);
+  }
+  batches_.pop_front();
 }
 
-void Queue::DropFront(std::vector<ProbeId>& dropped) {
-  bytes_ -= SizeOf(items_.front());
-  Lose(items_.front(), front_loss_, dropped);
-  items_.pop_front();
+bool Queue::MakeRoom(size_t bytes, LossCounts& lost) {
+  if (bytes > options_.max_queued_bytes) return false;
+  if (options_.policy == DropPolicy::kDropOldest) {
+    while (bytes_ + bytes > options_.max_queued_bytes)
+      DropFront(lost);
+  }
+  return bytes_ + bytes <= options_.max_queued_bytes;
 }
 
-std::vector<ProbeId> Queue::Push(Item item) {
-  std::vector<ProbeId> dropped;
+void Queue::Append(Batch batch) {
+  bytes_ += SizeOf(batch);
+  batches_.push_back(std::move(batch));
+}
+
+// The gap is told where it is, before what comes now.
+void Queue::TellTailLoss() {
+  if (tail_loss_.lost > 0) Append(std::exchange(tail_loss_, {}));
+}
+
+PackedHits& Queue::OpenRun() {
+  auto* run = batches_.empty() ? nullptr : std::get_if<PackedHits>(&batches_.back());
+  if (run == nullptr || run->bytes() >= kRunBytes) Append(PackedHits());
+  return std::get<PackedHits>(batches_.back());
+}
+
+void Queue::PushHit(const HitView& hit, LossCounts& lost) {
+  if (!MakeRoom(hit.header->record_bytes, lost)) {
+    Extend(tail_loss_, GapOf(*hit.header));
+    ++lost_;
+    ++lost[hit.header->probe];
+    return;
+  }
+  TellTailLoss();
+  OpenRun().Append(*hit.header, hit.payload, *hit.schema);
+  bytes_ += hit.header->record_bytes;
+}
+
+void Queue::Push(const PackedHits& hits, LossCounts& lost) {
   std::lock_guard lock(mutex_);
-  if (closed_) return dropped;
-  size_t size = SizeOf(item);
-  bool oversized = size > options_.max_queued_bytes;
-  if (options_.policy == DropPolicy::kDropOldest && !oversized) {
-    while (bytes_ + size > options_.max_queued_bytes)
-      DropFront(dropped);
-  }
-  if (oversized || bytes_ + size > options_.max_queued_bytes) {
-    Lose(item, tail_loss_, dropped);
-  } else {
-    if (tail_loss_.lost > 0) {
-      items_.emplace_back(std::exchange(tail_loss_, {}));
-      bytes_ += SizeOf(items_.back());
+  if (closed_) return;
+  // Neighbours are mostly alike: the subscriber is asked once about each run of them.
+  ProbeId asked_probe = 0;
+  TargetId asked_target;
+  bool wanted = !options_.wants_hit;
+  bool asked = wanted;
+  hits.ForEach([&](const HitView& hit) {
+    if (options_.wants_hit &&
+        (!asked || hit.header->probe != asked_probe || hit.target() != asked_target)) {
+      asked = true;
+      asked_probe = hit.header->probe;
+      asked_target = hit.target();
+      wanted = options_.wants_hit(asked_probe, asked_target);
     }
-    items_.push_back(std::move(item));
-    bytes_ += size;
-  }
-  if (reader_idle_) changed_.notify_one();
-  return dropped;
+    if (wanted) PushHit(hit, lost);
+  });
+  WakeReader();
 }
 
-bool Queue::WaitForItems(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds timeout) {
-  auto ready = [this] { return HasItems() || closed_; };
+void Queue::Push(const TargetNotice& notice, LossCounts& lost) {
+  std::lock_guard lock(mutex_);
+  if (closed_ || (options_.wants_notice && !options_.wants_notice(notice))) return;
+  if (MakeRoom(SizeOf(notice), lost)) {
+    TellTailLoss();
+    Append(notice);
+  } else {
+    Extend(tail_loss_, {.lost = 1});
+    ++lost_;
+  }
+  WakeReader();
+}
+
+void Queue::WakeReader() {
+  if (reader_idle_ && HasBatches()) changed_.notify_one();
+}
+
+bool Queue::WaitForBatches(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds timeout) {
+  auto ready = [this] { return HasBatches() || closed_; };
   auto deadline = std::chrono::steady_clock::now() + timeout;
   for (int poll = 0; reader_busy_ && poll < kPollsBeforeSleep && !ready(); ++poll) {
     auto wake = std::min(deadline, std::chrono::steady_clock::now() + kPollInterval);
@@ -99,20 +164,19 @@ bool Queue::WaitForItems(std::unique_lock<std::mutex>& lock, std::chrono::millis
   return got;
 }
 
-std::vector<Item> Queue::Next(size_t max, std::chrono::milliseconds timeout) {
-  std::vector<Item> out;
+std::vector<Batch> Queue::Next(size_t max_bytes, std::chrono::milliseconds timeout) {
+  std::vector<Batch> out;
   std::unique_lock lock(mutex_);
-  if (max == 0 || !WaitForItems(lock, timeout)) return out;
-  out.reserve(std::min(max, items_.size() + 1));
+  if (!WaitForBatches(lock, timeout)) return out;
   if (front_loss_.lost > 0) out.emplace_back(std::exchange(front_loss_, {}));
-  while (out.size() < max && !items_.empty()) {
-    bytes_ -= SizeOf(items_.front());
-    out.push_back(std::move(items_.front()));
-    items_.pop_front();
+  for (size_t taken = 0; taken < max_bytes && !batches_.empty();) {
+    const size_t size = SizeOf(batches_.front());
+    taken += size;
+    bytes_ -= size;
+    out.push_back(std::move(batches_.front()));
+    batches_.pop_front();
   }
-  if (items_.empty() && tail_loss_.lost > 0 && out.size() < max) {
-    out.emplace_back(std::exchange(tail_loss_, {}));
-  }
+  if (batches_.empty() && tail_loss_.lost > 0) out.emplace_back(std::exchange(tail_loss_, {}));
   return out;
 }
 
@@ -124,7 +188,7 @@ void Queue::Close() {
 
 bool Queue::drained() const {
   std::lock_guard lock(mutex_);
-  return closed_ && !HasItems();
+  return closed_ && !HasBatches();
 }
 
 uint64_t Queue::lost() const {

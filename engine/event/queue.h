@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <deque>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/event/event.h"
@@ -14,35 +15,44 @@
 
 namespace probed::event {
 
+using LossCounts = std::unordered_map<ProbeId, uint64_t>;
+
 class Queue {
  public:
   explicit Queue(SubscribeOptions options) : options_(std::move(options)) {}
 
-  bool Wants(const Item& item) const { return !options_.wants || options_.wants(item); }
-  // Takes the item or drops something; returns the hit records that were dropped.
-  std::vector<ProbeId> Push(Item item);
-  std::vector<Item> Next(size_t max, std::chrono::milliseconds timeout);
+  // Takes what the subscriber wants or drops something; adds the records dropped to `lost`.
+  void Push(const PackedHits& hits, LossCounts& lost);
+  void Push(const TargetNotice& notice, LossCounts& lost);
+  std::vector<Batch> Next(size_t max_bytes, std::chrono::milliseconds timeout);
   void Close();
   bool drained() const;  // closed, and nothing is left to read
   uint64_t lost() const;
 
  private:
-  bool HasItems() const { return !items_.empty() || front_loss_.lost > 0 || tail_loss_.lost > 0; }
-  bool WaitForItems(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds timeout);
-  void DropFront(std::vector<ProbeId>& dropped);
-  void Lose(const Item& item, LossNotice& gap, std::vector<ProbeId>& dropped);
+  bool HasBatches() const {
+    return !batches_.empty() || front_loss_.lost > 0 || tail_loss_.lost > 0;
+  }
+  bool WaitForBatches(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds timeout);
+  bool MakeRoom(size_t bytes, LossCounts& lost);
+  void DropFront(LossCounts& lost);
+  void PushHit(const HitView& hit, LossCounts& lost);
+  void Append(Batch batch);
+  PackedHits& OpenRun();
+  void TellTailLoss();
+  void WakeReader();
 
   const SubscribeOptions options_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Item> items_;
+  std::deque<Batch> batches_;
   size_t bytes_ = 0;
-  LossNotice front_loss_;  // gap before the first item
-  LossNotice tail_loss_;   // gap after the last item
+  LossNotice front_loss_;  // gap before the first batch
+  LossNotice tail_loss_;   // gap after the last batch
   uint64_t lost_ = 0;
   bool closed_ = false;
   bool reader_idle_ = false;  // the reader sleeps until it is notified
-  bool reader_busy_ = false;  // items came lately: the reader polls, so Push need not wake it
+  bool reader_busy_ = false;  // hits came lately: the reader polls, so Push need not wake it
 };
 
 }  // namespace probed::event

@@ -43,10 +43,10 @@ class Decoder {
   Decoder(const EventSchema& schema, std::span<const std::byte> payload)
       : schema_(schema), payload_(payload), budget_(payload.size()) {}
 
-  Result<Value> DecodeField(const FieldSchema& field);
+  Status DecodeField(const FieldSchema& field, Value& value);
 
  private:
-  Result<StringValue> DecodeString(const FieldSchema& field, const std::byte* slot);
+  Status DecodeString(const FieldSchema& field, const std::byte* slot, StringValue& value);
 
   const EventSchema& schema_;
   std::span<const std::byte> payload_;
@@ -55,14 +55,19 @@ class Decoder {
   size_t budget_;
 };
 
-Result<StringValue> Decoder::DecodeString(const FieldSchema& field, const std::byte* slot) {
+// The element as a string, with the memory that it had as one.
+StringValue& AsString(Scalar& scalar) {
+  auto* text = std::get_if<StringValue>(&scalar);
+  return text != nullptr ? *text : scalar.emplace<StringValue>();
+}
+
+Status Decoder::DecodeString(const FieldSchema& field, const std::byte* slot, StringValue& value) {
   const auto offset = LoadAs<uint32_t>(slot);
   const auto word = LoadAs<uint32_t>(slot + sizeof(uint32_t));
-  StringValue value;
-  if (word == kFaultSlot) {
-    value.fault = true;
-    return value;
-  }
+  value.fault = word == kFaultSlot;
+  value.truncated = false;
+  value.bytes.clear();
+  if (value.fault) return {};
   const size_t length = word & ~kTruncatedBit;
   value.truncated = (word & kTruncatedBit) != 0;
   if (offset < schema_.fixed_size || offset > payload_.size() ||
@@ -72,32 +77,30 @@ Result<StringValue> Decoder::DecodeString(const FieldSchema& field, const std::b
   if (length > budget_) return BadPayload("overlapping string", field);
   budget_ -= length;
   value.bytes.assign(reinterpret_cast<const char*>(payload_.data() + offset), length);
-  return value;
+  return {};
 }
 
-Result<Value> Decoder::DecodeField(const FieldSchema& field) {
+Status Decoder::DecodeField(const FieldSchema& field, Value& value) {
   const uint32_t size = ElementSize(field.type.base);
   const uint64_t end = uint64_t{field.offset} + uint64_t{size} * field.type.count;
   if (end > schema_.fixed_size) return BadPayload("slot outside the fixed part", field);
-  Value value;
   value.is_array = field.type.is_array;
-  value.elements.reserve(field.type.count);
+  value.elements.resize(field.type.count);
   for (uint32_t i = 0; i < field.type.count; ++i) {
     const std::byte* slot = payload_.data() + field.offset + size_t{size} * i;
     if (IsStringLike(field.type.base)) {
-      PROBED_TRY(StringValue text, DecodeString(field, slot));
-      value.elements.emplace_back(std::move(text));
+      PROBED_RETURN_IF_ERROR(DecodeString(field, slot, AsString(value.elements[i])));
     } else {
-      value.elements.push_back(DecodeNumber(field.type.base, slot));
+      value.elements[i] = DecodeNumber(field.type.base, slot);
     }
   }
-  return value;
+  return {};
 }
 
 }  // namespace
 
-Result<std::vector<Value>> DecodePayload(const EventSchema& schema,
-                                         std::span<const std::byte> payload) {
+Status DecodePayload(const EventSchema& schema, std::span<const std::byte> payload,
+                     std::vector<Value>& values) {
   if (payload.size() < schema.fixed_size) {
     Error error;
     error.reason = "BAD_PAYLOAD";
@@ -106,12 +109,16 @@ Result<std::vector<Value>> DecodePayload(const EventSchema& schema,
     return error;
   }
   Decoder decoder(schema, payload);
+  values.resize(schema.fields.size());
+  for (size_t i = 0; i < values.size(); ++i)
+    PROBED_RETURN_IF_ERROR(decoder.DecodeField(schema.fields[i], values[i]));
+  return {};
+}
+
+Result<std::vector<Value>> DecodePayload(const EventSchema& schema,
+                                         std::span<const std::byte> payload) {
   std::vector<Value> values;
-  values.reserve(schema.fields.size());
-  for (const FieldSchema& field : schema.fields) {
-    PROBED_TRY(Value value, decoder.DecodeField(field));
-    values.push_back(std::move(value));
-  }
+  PROBED_RETURN_IF_ERROR(DecodePayload(schema, payload, values));
   return values;
 }
 

@@ -21,5 +21,8 @@ inline constexpr uint32_t kTruncatedBit = 0x80000000u;
 // Decodes a payload, trusting none of it: out-of-range slots and short payloads are errors.
 Result<std::vector<Value>> DecodePayload(const EventSchema& schema,
                                          std::span<const std::byte> payload);
+// The same in the place of `values`, whose memory is used again; for whoever decodes many.
+Status DecodePayload(const EventSchema& schema, std::span<const std::byte> payload,
+                     std::vector<Value>& values);
 
 }  // namespace probed::lang

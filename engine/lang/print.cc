@@ -92,18 +92,24 @@ void AppendArguments(const EventSchema& schema, const std::vector<Value>& values
   }
 }
 
-std::string FormatTraceLine(const TraceLine& line, const EventSchema& schema,
-                            const std::vector<Value>& values) {
+void AppendTraceLine(const TraceLine& line, const EventSchema& schema,
+                     const std::vector<Value>& values, std::string& out) {
   const uint64_t microseconds = (line.monotonic_ns + 500) / 1000;  // ftrace rounds to nearest
-  std::string out =
-      fmt::format("{:>16}-{:<7} [{:03}] {} {:5}.{:06}: {}: ", line.comm, line.tid, line.cpu,
-                  line.flags, microseconds / 1'000'000, microseconds % 1'000'000, line.event);
+  auto end = std::back_inserter(out);
+  fmt::format_to(end, "{:>16}-{:<7} [{:03}] {} {:5}.{:06}: {}: ", line.comm, line.tid, line.cpu,
+                 line.flags, microseconds / 1'000'000, microseconds % 1'000'000, line.event);
   if (line.kind == ProbeKind::kReturn) {
-    fmt::format_to(std::back_inserter(out), "(0x{:x} <- 0x{:x})", line.ip, line.function);
+    fmt::format_to(end, "(0x{:x} <- 0x{:x})", line.ip, line.function);
   } else {
-    fmt::format_to(std::back_inserter(out), "(0x{:x})", line.ip);
+    fmt::format_to(end, "(0x{:x})", line.ip);
   }
   AppendArguments(schema, values, out);
+}
+
+std::string FormatTraceLine(const TraceLine& line, const EventSchema& schema,
+                            const std::vector<Value>& values) {
+  std::string out;
+  AppendTraceLine(line, schema, values, out);
   return out;
 }
 

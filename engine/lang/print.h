@@ -29,6 +29,8 @@ struct TraceLine {
 // A line of the `trace` file without its newline.
 std::string FormatTraceLine(const TraceLine& line, const EventSchema& schema,
                             const std::vector<Value>& values);
+void AppendTraceLine(const TraceLine& line, const EventSchema& schema,
+                     const std::vector<Value>& values, std::string& out);
 
 // The `format` file of an event (`id` as given) and its print fmt.
 std::string FormatFile(const EventSchema& schema, int id);

@@ -121,6 +121,7 @@ Status Reader::DrainCpu(uint32_t cpu, uint64_t max_bytes, const Sink& sink) {
     if (position - cpus_[cpu].tail >= kGiveBackBytes) GiveBack(cpu, position);
   }
   GiveBack(cpu, position);
+  cpus_[cpu].all_read = position == head;
   if ((position & (geometry_.ring_bytes - 1)) >= kHotBytes) TakeToEnd(cpu, [](auto, auto) {});
   return {};
 }
@@ -150,6 +151,7 @@ Status Reader::DrainRestOf(uint32_t cpu, const Sink& sink) {
     place = NextBehindHole(cpu, place.position + place.length, head);
   }
   GiveBack(cpu, head);
+  cpus_[cpu].all_read = true;
   return {};
 }
 

@@ -41,6 +41,10 @@ class Reader {
 
   // Bytes reserved and not yet read, over all rings; a hint for how often to poll.
   uint64_t backlog() const;
+  // Whether the last drain has read all that was reserved on this CPU when it began. If not, a
+  // record that is still being written stands before others, or `max_bytes` was reached.
+  bool AllRead(uint32_t cpu) const { return cpus_[cpu].all_read; }
+  uint32_t cpu_count() const { return geometry_.cpu_count; }
   // The process has ended: what is still uncommitted in front of others never will be. Hands over
   // what stands behind such holes where their length can be told.
   Status DrainRest(const Sink& sink);
@@ -53,6 +57,7 @@ class Reader {
   struct Cpu {
     uint64_t tail = 0;  // as published in RingTail
     uint64_t used = 0;  // bytes from the ring's beginning that may have pages
+    bool all_read = true;
   };
   struct Place {
     uint64_t position = 0;

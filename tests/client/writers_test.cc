@@ -26,7 +26,7 @@ v1::EventSchema Schema(v1::ProbeKind kind) {
   return schema;
 }
 
-v1::Event Hit() {
+v1::Event HitEvent() {
   v1::Event event;
   event.set_sequence(9);
   event.set_monotonic_ns(755'541'022'100);
@@ -45,7 +45,9 @@ class Writers : public ::testing::Test {
   std::string Line(EventWriter& writer, const v1::EventSchema& schema, const v1::Event& event) {
     schemas_.Add(schema);
     std::string out;
-    writer.AppendHit(event, *schemas_.Find(1), out);
+    Hit hit;
+    FromMessage(event, schemas_.Find(1)->schema, hit);
+    writer.AppendHit(hit, *schemas_.Find(1), out);
     return out;
   }
 
@@ -61,7 +63,7 @@ TEST_F(Writers, TraceEntry) {
   AddField(schema, "arg2", v1::FieldType::BASE_X64);
   AddField(schema, "s", v1::FieldType::BASE_STRING);
   AddField(schema, "d", v1::FieldType::BASE_U64);
-  v1::Event event = Hit();
+  v1::Event event = HitEvent();
   event.mutable_hit()->add_values()->set_unsigned_value(0);
   event.mutable_hit()->add_values()->set_unsigned_value(0x5599cfc28040);
   event.mutable_hit()->add_values()->set_bytes_value("world");
@@ -74,7 +76,7 @@ TEST_F(Writers, TraceEntry) {
 TEST_F(Writers, TraceReturn) {
   v1::EventSchema schema = Schema(v1::PROBE_KIND_RETURN);
   AddField(schema, "arg1", v1::FieldType::BASE_X64);
-  v1::Event event = Hit();
+  v1::Event event = HitEvent();
   event.mutable_hit()->set_ip(0x5599cfc25203);
   event.mutable_hit()->set_function(0x5599cfc25149);
   event.mutable_hit()->add_values()->set_unsigned_value(0x1234567890abcf64);
@@ -86,7 +88,7 @@ TEST_F(Writers, TraceReturn) {
 TEST_F(Writers, TraceWithoutEnoughValues) {
   v1::EventSchema schema = Schema(v1::PROBE_KIND_ENTRY);
   AddField(schema, "s", v1::FieldType::BASE_STRING);
-  EXPECT_NE(Line(*trace_, schema, Hit()).find(" s=(fault)\n"), std::string::npos);
+  EXPECT_NE(Line(*trace_, schema, HitEvent()).find(" s=(fault)\n"), std::string::npos);
 }
 
 TEST_F(Writers, JsonOfEveryValue) {
@@ -99,7 +101,7 @@ TEST_F(Writers, JsonOfEveryValue) {
   AddField(schema, "cut", v1::FieldType::BASE_STRING);
   AddField(schema, "raw", v1::FieldType::BASE_BYTES);
   AddField(schema, "list", v1::FieldType::BASE_U8, 2);
-  v1::Event event = Hit();
+  v1::Event event = HitEvent();
   v1::Hit* hit = event.mutable_hit();
   hit->add_values()->set_unsigned_value(UINT64_MAX);
   hit->add_values()->set_signed_value(-5);

@@ -28,9 +28,17 @@ event::HitRecord Hit(std::vector<lang::FieldSchema> fields, std::vector<std::byt
   return hit;
 }
 
-v1::Event Converted(const event::Item& item) {
+v1::Event Converted(const event::HitRecord& hit) {
+  event::PackedHits packed;
+  packed.Append(hit);
   v1::Event out;
-  ToProto(item, &out);
+  ToProto(packed.front(), &out);
+  return out;
+}
+template <class Notice>
+v1::Event Converted(const Notice& notice) {
+  v1::Event out;
+  ToProto(notice, &out);
   return out;
 }
 

@@ -9,14 +9,8 @@ constexpr event::TargetId kMine{1, 1};
 constexpr event::TargetId kOther{2, 2};
 constexpr event::TargetId kChild{3, 3};
 
-event::Item Hit(event::TargetId target, event::ProbeId probe) {
-  event::HitRecord hit;
-  hit.target = target;
-  hit.probe = probe;
-  return hit;
-}
-
-event::Item Notice(event::TargetId target, event::TargetId root, event::TargetChange change) {
+event::TargetNotice Notice(event::TargetId target, event::TargetId root,
+                           event::TargetChange change) {
   event::TargetNotice notice;
   notice.target = target;
   notice.root = root;
@@ -30,17 +24,16 @@ bool Everything(event::TargetId) {
 
 TEST(EventFilter, NothingNamedMeansAll) {
   EventFilter filter({}, Everything);
-  EXPECT_TRUE(filter.Wants(Hit(kMine, 1)));
-  EXPECT_TRUE(filter.Wants(event::LossNotice{}));
+  EXPECT_TRUE(filter.WantsHit(1, kMine));
 }
 
 TEST(EventFilter, NamedTargetsAndTheirChildren) {
   EventFilter filter({{kMine}, {}}, Everything);
-  EXPECT_TRUE(filter.Wants(Hit(kMine, 1)));
-  EXPECT_FALSE(filter.Wants(Hit(kOther, 1)));
-  EXPECT_FALSE(filter.Wants(Hit(kChild, 1)));
-  EXPECT_TRUE(filter.Wants(Notice(kChild, kMine, event::TargetChange::kForked)));
-  EXPECT_TRUE(filter.Wants(Hit(kChild, 1)));
+  EXPECT_TRUE(filter.WantsHit(1, kMine));
+  EXPECT_FALSE(filter.WantsHit(1, kOther));
+  EXPECT_FALSE(filter.WantsHit(1, kChild));
+  EXPECT_TRUE(filter.WantsNotice(Notice(kChild, kMine, event::TargetChange::kForked)));
+  EXPECT_TRUE(filter.WantsHit(1, kChild));
 }
 
 TEST(EventFilter, ChildrenThatWereThereBefore) {
@@ -49,28 +42,22 @@ TEST(EventFilter, ChildrenThatWereThereBefore) {
   child.id = kChild;
   child.root = kMine;
   filter.Learn(child);
-  EXPECT_TRUE(filter.Wants(Hit(kChild, 5)));
-  event::HitRecord hit;
-  hit.target = kChild;
-  hit.probe = 5;
-  EXPECT_EQ(filter.TargetOf(hit), kMine);
+  EXPECT_TRUE(filter.WantsHit(5, kChild));
+  EXPECT_EQ(filter.TargetOf(5, kChild), kMine);
 }
 
 TEST(EventFilter, ProbeKeepsItsTargetAfterAChildsExit) {
   EventFilter filter({}, Everything);
-  filter.Wants(Notice(kChild, kMine, event::TargetChange::kForked));
-  filter.Wants(Hit(kChild, 5));
-  EXPECT_TRUE(filter.Wants(Notice(kChild, kMine, event::TargetChange::kExited)));
-  event::HitRecord hit;
-  hit.target = kChild;
-  hit.probe = 5;
-  EXPECT_EQ(filter.TargetOf(hit), kMine);
+  filter.WantsNotice(Notice(kChild, kMine, event::TargetChange::kForked));
+  filter.WantsHit(5, kChild);
+  EXPECT_TRUE(filter.WantsNotice(Notice(kChild, kMine, event::TargetChange::kExited)));
+  EXPECT_EQ(filter.TargetOf(5, kChild), kMine);
 }
 
 TEST(EventFilter, NamedProbes) {
   EventFilter filter({{}, {7}}, Everything);
-  EXPECT_TRUE(filter.Wants(Hit(kMine, 7)));
-  EXPECT_FALSE(filter.Wants(Hit(kMine, 8)));
+  EXPECT_TRUE(filter.WantsHit(7, kMine));
+  EXPECT_FALSE(filter.WantsHit(8, kMine));
 }
 
 TEST(EventFilter, PermissionIsAskedOnceAndAfterExec) {
@@ -81,11 +68,11 @@ TEST(EventFilter, PermissionIsAskedOnceAndAfterExec) {
     return allowed;
   });
   for (int i = 0; i < 10; ++i)
-    EXPECT_TRUE(filter.Wants(Hit(kMine, 1)));
+    EXPECT_TRUE(filter.WantsHit(1, kMine));
   EXPECT_EQ(asked, 1);
   allowed = false;  // it became another user's by a set-user-id exec
-  EXPECT_FALSE(filter.Wants(Notice(kMine, kMine, event::TargetChange::kExecuted)));
-  EXPECT_FALSE(filter.Wants(Hit(kMine, 1)));
+  EXPECT_FALSE(filter.WantsNotice(Notice(kMine, kMine, event::TargetChange::kExecuted)));
+  EXPECT_FALSE(filter.WantsHit(1, kMine));
   EXPECT_EQ(asked, 2);
 }
 

@@ -14,7 +14,7 @@ EngineTest::EngineTest() {
   auto engine = Engine::Create({});
   EXPECT_TRUE(engine.ok()) << (engine.ok() ? "" : engine.error().ToString());
   engine_ = std::move(*engine);
-  events_ = engine_->Subscribe({.max_queued_bytes = 1u << 30, .wants = {}});
+  events_ = engine_->Subscribe({.max_queued_bytes = 1u << 30, .wants_hit = {}, .wants_notice = {}});
 }
 
 TargetId EngineTest::Attach(const Puppet& puppet, AttachOptions options) {

@@ -70,8 +70,10 @@ class HubLoss : public testing::TestWithParam<DropPolicy> {};
 
 TEST_P(HubLoss, EveryRecordIsDeliveredOrAnnouncedAsLost) {
   Hub hub;
-  auto slow = hub.Subscribe(
-      {.max_queued_bytes = 100 * (sizeof(Item) + 64), .policy = GetParam(), .wants = {}});
+  auto slow = hub.Subscribe({.max_queued_bytes = 100 * (sizeof(Item) + 64),
+                             .policy = GetParam(),
+                             .wants_hit = {},
+                             .wants_notice = {}});
   Received received;
   for (int round = 0; round < 50; ++round) {
     for (int i = 0; i < 37; ++i)
@@ -102,10 +104,14 @@ INSTANTIATE_TEST_SUITE_P(Policies, HubLoss,
 TEST(Hub, DropOldestKeepsTheNewestAndDropNewestTheOldest) {
   Hub hub;
   size_t room = 10 * sizeof(Item);
-  auto newest =
-      hub.Subscribe({.max_queued_bytes = room, .policy = DropPolicy::kDropOldest, .wants = {}});
-  auto oldest =
-      hub.Subscribe({.max_queued_bytes = room, .policy = DropPolicy::kDropNewest, .wants = {}});
+  auto newest = hub.Subscribe({.max_queued_bytes = room,
+                               .policy = DropPolicy::kDropOldest,
+                               .wants_hit = {},
+                               .wants_notice = {}});
+  auto oldest = hub.Subscribe({.max_queued_bytes = room,
+                               .policy = DropPolicy::kDropNewest,
+                               .wants_hit = {},
+                               .wants_notice = {}});
   for (int i = 0; i < 100; ++i)
     hub.Publish(Hit(1));
   EXPECT_EQ(Drain(*newest).sequences.back(), 100u);
@@ -114,7 +120,8 @@ TEST(Hub, DropOldestKeepsTheNewestAndDropNewestTheOldest) {
 
 TEST(Hub, ARecordLargerThanTheQueueIsLostAndTheRestGoesOn) {
   Hub hub;
-  auto subscription = hub.Subscribe({.max_queued_bytes = 4 * sizeof(Item), .wants = {}});
+  auto subscription =
+      hub.Subscribe({.max_queued_bytes = 4 * sizeof(Item), .wants_hit = {}, .wants_notice = {}});
   hub.Publish(Hit(1));
   hub.Publish(Hit(1, 1 << 20));
   hub.Publish(Hit(1));
@@ -126,10 +133,8 @@ TEST(Hub, ARecordLargerThanTheQueueIsLostAndTheRestGoesOn) {
 
 TEST(Hub, FilterHidesWithoutCountingAsLoss) {
   Hub hub;
-  auto odd = hub.Subscribe({.wants = [](const Item& item) {
-    const auto* hit = std::get_if<HitRecord>(&item);
-    return hit && hit->probe % 2 == 1;
-  }});
+  auto odd = hub.Subscribe(
+      {.wants_hit = [](ProbeId probe, TargetId) { return probe % 2 == 1; }, .wants_notice = {}});
   for (ProbeId probe = 0; probe < 10; ++probe)
     hub.Publish(Hit(probe));
   EXPECT_EQ(odd->Next(100, milliseconds(0)).size(), 5u);
@@ -158,7 +163,8 @@ TEST(Hub, CancelWakesABlockedReader) {
 
 TEST(Hub, AReaderBesideThePublisherLosesNothing) {
   Hub hub;
-  auto subscription = hub.Subscribe({.max_queued_bytes = 512u << 20, .wants = {}});
+  auto subscription =
+      hub.Subscribe({.max_queued_bytes = 512u << 20, .wants_hit = {}, .wants_notice = {}});
   constexpr uint64_t kCount = 50'000;
   Received received;
   std::thread reader([&] {

@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include <atomic>
 #include <cstring>
@@ -62,13 +61,12 @@ void Producer::CommitPadding(uint32_t cpu, uint64_t position, uint64_t length) {
   Commit({position, length, header});
 }
 
-void Producer::Fill(const Slot& slot, uint32_t probe, uint64_t thread,
-                    std::span<const std::byte> payload) {
-  slot.header->tsc = __rdtsc();
-  slot.header->thread = thread;
-  slot.header->probe = probe;
-  slot.header->payload_bytes = static_cast<uint32_t>(payload.size());
-  if (!payload.empty()) std::memcpy(slot.header + 1, payload.data(), payload.size());
+void Producer::Fill(const Slot& slot, const Hit& hit) {
+  slot.header->tsc = hit.tsc;
+  slot.header->thread = hit.thread;
+  slot.header->probe = hit.probe;
+  slot.header->payload_bytes = static_cast<uint32_t>(hit.payload.size());
+  if (!hit.payload.empty()) std::memcpy(slot.header + 1, hit.payload.data(), hit.payload.size());
 }
 
 void Producer::Commit(const Slot& slot) {
@@ -76,14 +74,13 @@ void Producer::Commit(const Slot& slot) {
       .store(CommitWord(slot.position, slot.length), std::memory_order_release);
 }
 
-bool Producer::Record(uint32_t cpu, uint32_t probe, uint64_t thread,
-                      std::span<const std::byte> payload) {
-  auto slot = Reserve(cpu, payload.size());
+bool Producer::Record(uint32_t cpu, const Hit& hit) {
+  auto slot = Reserve(cpu, hit.payload.size());
   if (!slot) {
-    std::atomic_ref(counters(probe).lost).fetch_add(1);
+    std::atomic_ref(counters(hit.probe).lost).fetch_add(1);
     return false;
   }
-  Fill(*slot, probe, thread, payload);
+  Fill(*slot, hit);
   Commit(*slot);
   return true;
 }

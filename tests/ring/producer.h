@@ -39,12 +39,19 @@ class Producer {
   Producer(Geometry geometry, std::span<std::byte> control, std::span<std::byte> ring)
       : geometry_(geometry), control_(control), ring_(ring) {}
 
-  // False, and ProbeCounters::lost is one more: there is no room.
-  bool Record(uint32_t cpu, uint32_t probe, uint64_t thread, std::span<const std::byte> payload);
+  struct Hit {
+    uint32_t probe = 0;
+    uint64_t thread = 0;
+    uint64_t tsc = 0;
+    std::span<const std::byte> payload;
+  };
 
-  // The halves of Record, for threads that stop in between.
+  // False, and ProbeCounters::lost is one more: there is no room.
+  bool Record(uint32_t cpu, const Hit& hit);
+
+  // The parts of Record, for threads that stop in between.
   std::optional<Slot> Reserve(uint32_t cpu, uint64_t payload_bytes);
-  void Fill(const Slot& slot, uint32_t probe, uint64_t thread, std::span<const std::byte> payload);
+  void Fill(const Slot& slot, const Hit& hit);
   void Commit(const Slot& slot);
 
   ProbeCounters& counters(uint32_t probe);

@@ -26,6 +26,10 @@ struct Ring {
         producer(geometry, control.bytes(), ring.bytes()),
         reader(geometry, control.bytes(), ring.bytes()) {}
 
+  bool Record(uint32_t cpu, uint32_t probe, uint64_t thread, std::span<const std::byte> payload) {
+    return producer.Record(cpu, {.probe = probe, .thread = thread, .tsc = 1, .payload = payload});
+  }
+
   SharedMapping control;
   SharedMapping ring;
   Producer producer;
@@ -55,9 +59,9 @@ std::string ReasonOf(const Status& status) {
 
 TEST(Reader, HandsOverWhatWasRecordedAndNoMore) {
   Ring ring({.cpu_count = 2, .ring_bytes = 4096});
-  ring.producer.Record(1, 7, 100, Bytes(13, 1));
-  ring.producer.Record(0, 8, 101, Bytes(0, 0));
-  ring.producer.Record(1, 9, 102, Bytes(24, 2));
+  ring.Record(1, 7, 100, Bytes(13, 1));
+  ring.Record(0, 8, 101, Bytes(0, 0));
+  ring.Record(1, 9, 102, Bytes(24, 2));
   EXPECT_EQ(ring.reader.backlog(), 48u + 32u + 56u);
   std::vector<Taken> taken;
   ASSERT_TRUE(ring.reader.Drain(kAll, Into(taken)).ok());
@@ -73,13 +77,14 @@ TEST(Reader, HandsOverWhatWasRecordedAndNoMore) {
 
 TEST(Reader, WaitsForTheOldestUncommittedRecord) {
   Ring ring({.cpu_count = 1, .ring_bytes = 4096});
-  ring.producer.Record(0, 1, 0, {});
+  ring.Record(0, 1, 0, {});
   auto held = ring.producer.Reserve(0, 8);
-  ring.producer.Record(0, 3, 0, {});
+  ring.Record(0, 3, 0, {});
   std::vector<Taken> taken;
   ASSERT_TRUE(ring.reader.Drain(kAll, Into(taken)).ok());
   EXPECT_EQ(taken.size(), 1u);
-  ring.producer.Fill(*held, 2, 0, Bytes(8, 1));
+  const auto payload = Bytes(8, 1);
+  ring.producer.Fill(*held, {.probe = 2, .thread = 0, .tsc = 1, .payload = payload});
   ring.producer.Commit(*held);
   ASSERT_TRUE(ring.reader.Drain(kAll, Into(taken)).ok());
   ASSERT_EQ(taken.size(), 3u);
@@ -91,7 +96,7 @@ TEST(Reader, SkipsAbandonedRecords) {
   auto held = ring.producer.Reserve(0, 100);
   held->header->probe = kAbandonedRecord;
   ring.producer.Commit(*held);
-  ring.producer.Record(0, 3, 0, {});
+  ring.Record(0, 3, 0, {});
   std::vector<Taken> taken;
   ASSERT_TRUE(ring.reader.Drain(kAll, Into(taken)).ok());
   ASSERT_EQ(taken.size(), 1u);
@@ -102,10 +107,10 @@ TEST(Reader, HandsOverWhatStandsBehindHolesAtTheEnd) {
   Ring ring({.cpu_count = 1, .ring_bytes = 4096});
   for (int lap = 0; lap < 3; ++lap) {  // so that a hole lies where old records were
     ring.producer.Reserve(0, 500);
-    ring.producer.Record(0, 1, 0, Bytes(40, 0xff));
+    ring.Record(0, 1, 0, Bytes(40, 0xff));
     ring.producer.Reserve(0, 0);
     ring.producer.Reserve(0, 700);
-    ring.producer.Record(0, 2, 0, Bytes(800, 0x11));
+    ring.Record(0, 2, 0, Bytes(800, 0x11));
     ring.producer.Reserve(0, 8);
     std::vector<Taken> taken;
     ASSERT_TRUE(ring.reader.DrainRest(Into(taken)).ok());
@@ -119,7 +124,7 @@ TEST(Reader, HandsOverWhatStandsBehindHolesAtTheEnd) {
 TEST(Reader, StopsAtTheAskedSize) {
   Ring ring({.cpu_count = 1, .ring_bytes = 4096});
   for (uint32_t i = 0; i < 10; ++i)
-    ring.producer.Record(0, i, 0, {});
+    ring.Record(0, i, 0, {});
   std::vector<Taken> taken;
   ASSERT_TRUE(ring.reader.Drain(1, Into(taken)).ok());
   EXPECT_EQ(taken.size(), 1u);
@@ -136,10 +141,10 @@ TEST(Reader, IsNotFooledByOldPayloads) {
     const uint64_t word = CommitWord(4096 + offset, 64);
     std::memcpy(forged.data() + offset - 32, &word, sizeof(word));
   }
-  ASSERT_TRUE(ring.producer.Record(0, 1, 0, forged));
+  ASSERT_TRUE(ring.Record(0, 1, 0, forged));
   std::vector<Taken> taken;
   ASSERT_TRUE(ring.reader.Drain(kAll, Into(taken)).ok());
-  ring.producer.Record(0, 2, 0, {});
+  ring.Record(0, 2, 0, {});
   ASSERT_TRUE(ring.producer.Reserve(0, 96));  // over forged words, and not written yet
   ASSERT_TRUE(ring.reader.Drain(kAll, Into(taken)).ok());
   EXPECT_EQ(taken.size(), 2u);
@@ -180,7 +185,7 @@ TEST_P(Concurrent, EveryRecordArrivesOnceOrIsCountedLost) {
     threads.emplace_back([&, id] {
       std::minstd_rand random(id);
       for (uint64_t i = 0; i < kRecords; ++i)
-        recorded += ring.producer.Record(random() % kCpus, id, id, Numbered(i));
+        recorded += ring.Record(random() % kCpus, id, id, Numbered(i));
       --running;
     });
   }
@@ -216,7 +221,7 @@ TEST(Reader, SteadyTargetUsesTheBeginningOfALargeRingOnly) {
   Ring ring({.cpu_count = 1, .ring_bytes = 64 << 20});
   uint64_t count = 0;
   for (int i = 0; i < 200'000; ++i) {
-    ring.producer.Record(0, 1, 0, Bytes(1000, 1));
+    ring.Record(0, 1, 0, Bytes(1000, 1));
     if (i % 100 != 0) continue;
     ASSERT_TRUE(ring.reader.Drain(kAll, [&](const auto&) { ++count; }).ok());
   }
@@ -230,7 +235,7 @@ TEST(Reader, ReleasesTheMemoryOfABurst) {
   uint64_t count = 0;
   for (int burst = 0; burst < 3; ++burst) {
     for (int i = 0; i < 15'000; ++i)
-      ASSERT_TRUE(ring.producer.Record(1, 1, 0, Bytes(1000, 1)));
+      ASSERT_TRUE(ring.Record(1, 1, 0, Bytes(1000, 1)));
     EXPECT_GT(ring.ring.allocated(), 14u << 20);
     ASSERT_TRUE(ring.reader.Drain(kAll, [&](const auto&) { ++count; }).ok());
     ring.reader.ReleasePages();
@@ -259,7 +264,7 @@ TEST_F(Hostile, HeadFarAhead) {
 }
 
 TEST_F(Hostile, HeadBehindTheTail) {
-  ring_.producer.Record(0, 1, 0, {});
+  ring_.Record(0, 1, 0, {});
   ASSERT_TRUE(Drain().ok());
   ring_.producer.head(0) = 0;
   EXPECT_LE(ring_.reader.backlog(), 4096u);
@@ -272,13 +277,13 @@ TEST_F(Hostile, HeadNotAligned) {
 }
 
 TEST_F(Hostile, LengthBeyondHead) {
-  ring_.producer.Record(0, 1, 0, {});
+  ring_.Record(0, 1, 0, {});
   Header().commit = CommitWord(0, 40);
   EXPECT_EQ(ReasonOf(Drain()), "RING_CORRUPT");
 }
 
 TEST_F(Hostile, LengthAcrossTheEndOfTheRing) {
-  ring_.producer.Record(0, 1, 0, Bytes(4000 - 32, 0));
+  ring_.Record(0, 1, 0, Bytes(4000 - 32, 0));
   ASSERT_TRUE(Drain().ok());
   ring_.producer.head(0) = 4000 + 200;
   *reinterpret_cast<uint64_t*>(ring_.producer.At(0, 4000)) = CommitWord(4000, 200);
@@ -286,13 +291,13 @@ TEST_F(Hostile, LengthAcrossTheEndOfTheRing) {
 }
 
 TEST_F(Hostile, LengthShorterThanAHeader) {
-  ring_.producer.Record(0, 1, 0, {});
+  ring_.Record(0, 1, 0, {});
   Header().commit = CommitWord(0, 24);
   EXPECT_EQ(ReasonOf(Drain()), "RING_CORRUPT");
 }
 
 TEST_F(Hostile, PayloadLargerThanItsRecord) {
-  ring_.producer.Record(0, 1, 0, Bytes(8, 0));
+  ring_.Record(0, 1, 0, Bytes(8, 0));
   Header().payload_bytes = 9;
   EXPECT_EQ(ReasonOf(Drain()), "RING_CORRUPT");
   Header().payload_bytes = ~0u;
@@ -300,17 +305,17 @@ TEST_F(Hostile, PayloadLargerThanItsRecord) {
 }
 
 TEST_F(Hostile, UnknownProbe) {
-  ring_.producer.Record(0, kMaxProbes, 0, {});
+  ring_.Record(0, kMaxProbes, 0, {});
   EXPECT_EQ(ReasonOf(Drain()), "RING_CORRUPT");
 }
 
 TEST_F(Hostile, PaddingInTheMiddle) {
-  ring_.producer.Record(0, kPaddingRecord, 0, {});
+  ring_.Record(0, kPaddingRecord, 0, {});
   EXPECT_EQ(ReasonOf(Drain()), "RING_CORRUPT");
 }
 
 TEST_F(Hostile, CommitWordOfAnotherPosition) {
-  ring_.producer.Record(0, 1, 0, {});
+  ring_.Record(0, 1, 0, {});
   Header().commit = CommitWord(4096, 32);
   uint64_t count = 0;
   EXPECT_TRUE(ring_.reader.Drain(kAll, [&](const auto&) { ++count; }).ok());

@@ -1,0 +1,124 @@
+#include "engine/event/drainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace probed::event {
+namespace {
+
+using std::chrono::microseconds;
+
+// A round is made worth its cost: more events, shorter sleep. A ring holds much more than comes in
+// the longest one.
+constexpr microseconds kShortest{500};
+constexpr microseconds kLongest{64'000};
+constexpr size_t kFewEvents = 64;
+constexpr size_t kManyEvents = 512;
+// Reads any ring to its end; targets may go on writing.
+constexpr int kMaxFlushRounds = 100;
+// Then what bursts have used goes back to the system.
+constexpr microseconds kIdleTime{2'000'000};
+
+microseconds NextSleep(microseconds sleep, const Merger::Outcome& outcome) {
+  if (outcome.more) return microseconds(0);
+  if (outcome.published > kManyEvents) return std::max(sleep / 2, kShortest);
+  if (outcome.published < kFewEvents) return std::clamp(sleep * 2, kShortest, kLongest);
+  return std::max(sleep, kShortest);
+}
+
+}  // namespace
+
+Drainer::~Drainer() {
+  StopThread();
+}
+
+SourceId Drainer::Add(std::shared_ptr<RingSource> source) {
+  std::lock_guard lifecycle(lifecycle_);
+  const SourceId id = ++last_id_;
+  {
+    std::lock_guard round(rounds_);
+    merger_.Add(id, std::move(source), ring::TakeClockSample());
+  }
+  if (!thread_.joinable()) thread_ = std::jthread([this](std::stop_token stop) { Run(stop); });
+  return id;
+}
+
+void Drainer::Remove(SourceId id) {
+  std::lock_guard lifecycle(lifecycle_);
+  bool last = false;
+  {
+    std::lock_guard round(rounds_);
+    merger_.Remove(id, Begin());
+    last = merger_.empty();
+  }
+  if (last) StopThread();
+}
+
+void Drainer::StopThread() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();  // wakes it from its sleep too
+  thread_.join();
+}
+
+void Drainer::Publish(SourceId id, uint64_t tsc, const HitRecord& hit) {
+  if (id == kNoSource) return hub_.Publish(hit);
+  std::lock_guard lock(inbox_lock_);
+  traps_.push_back({id, tsc});
+  trap_hits_.Append(hit);
+}
+
+void Drainer::Publish(const TargetNotice& notice) {
+  Flush();
+  hub_.Publish(notice);
+}
+
+// The time first, then what came before it.
+ring::ClockSample Drainer::Begin() {
+  const ring::ClockSample now = ring::TakeClockSample();
+  std::vector<Trap> traps;
+  PackedHits hits;
+  {
+    std::lock_guard lock(inbox_lock_);
+    std::swap(traps, traps_);
+    std::swap(hits, trap_hits_);
+  }
+  auto trap = traps.begin();
+  hits.ForEach([&](const HitView& hit) {
+    merger_.Hold(trap->source, trap->tsc, hit);
+    ++trap;
+  });
+  return now;
+}
+
+Merger::Outcome Drainer::Round() {
+  std::lock_guard round(rounds_);
+  return merger_.Round(Begin());
+}
+
+void Drainer::Flush() {
+  for (int round = 0; round < kMaxFlushRounds; ++round) {
+    const Merger::Outcome outcome = Round();
+    if (!outcome.more && !outcome.behind) return;
+    std::this_thread::yield();  // to a thread that may stand in the middle of a record
+  }
+}
+
+void Drainer::Run(std::stop_token stop) {
+  microseconds sleep = kShortest;
+  microseconds idle{0};
+  while (!stop.stop_requested()) {
+    const Merger::Outcome outcome = Round();
+    sleep = NextSleep(sleep, outcome);
+    idle = outcome.published > 0 ? microseconds(0) : idle + sleep;
+    if (idle > kIdleTime) {
+      std::lock_guard round(rounds_);
+      merger_.ReleaseMemory();
+      idle = microseconds(0);
+    }
+    std::unique_lock lock(sleep_lock_);
+    sleep_.wait_for(lock, stop, sleep, [] { return false; });
+  }
+}
+
+}  // namespace probed::event

@@ -1,0 +1,156 @@
+#include "engine/event/merger.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace probed::event {
+namespace {
+
+// How much of each ring a round reads: enough to be cheap, and short for whoever waits for it.
+constexpr uint64_t kRoundBytes = 4 << 20;
+// A thread that stays in the middle of a record (it may be frozen) does not hold back others of
+// its process for longer than this, nor for more of their records.
+constexpr uint64_t kPatienceNs = 1'000'000'000;
+constexpr size_t kMaxHeldBytes = 64 << 20;
+
+}  // namespace
+
+void Merger::Add(SourceId id, std::shared_ptr<RingSource> ring, const ring::ClockSample& now) {
+  clock_.Add(now);  // so that the first round has an interval
+  Source& source = sources_[id];
+  source.read_up_to.resize(ring->reader().cpu_count());
+  source.ring = std::move(ring);
+}
+
+void Merger::Hold(SourceId id, uint64_t tsc, const HitView& hit) {
+  auto it = sources_.find(id);
+  if (it == sources_.end()) return;
+  Source& source = it->second;
+  source.entries.push_back({tsc, source.held.end_offset()});
+  source.held.Append(*hit.header, hit.payload, *hit.schema);
+}
+
+void Merger::Take(Source& source, const ring::RawRecord& record) {
+  uint64_t& read_up_to = source.read_up_to[record.cpu];
+  read_up_to = std::max(read_up_to, record.tsc);
+  RingHit hit;
+  if (!source.ring->Decode(record, hit)) return;
+  source.entries.push_back({record.tsc, source.held.end_offset()});
+  source.held.Append(hit.header, hit.payload, *hit.schema);
+}
+
+void Merger::NoteCorrupt(Source& source, const Error& error) {
+  source.corrupt = true;
+  source.ring->OnCorrupt(error);
+}
+
+void Merger::Drain(Source& source, uint64_t now) {
+  // Read before `now` was taken, so a later stamp is a lie; it would be held for ever.
+  for (Entry& entry : source.entries)
+    entry.tsc = std::min(entry.tsc, now);
+  if (source.corrupt) return;
+  ring::Reader& reader = source.ring->reader();
+  Status status =
+      reader.Drain(kRoundBytes, [&](const ring::RawRecord& record) { Take(source, record); });
+  if (!status.ok()) return NoteCorrupt(source, status.error());
+  for (uint32_t cpu = 0; cpu < reader.cpu_count(); ++cpu) {
+    if (reader.AllRead(cpu)) source.read_up_to[cpu] = now;
+  }
+}
+
+uint64_t Merger::LimitOf(const Source& source, const ring::ClockSample& now) const {
+  uint64_t limit = now.tsc;
+  if (source.corrupt || source.held.bytes() > kMaxHeldBytes) return limit;
+  for (uint64_t read_up_to : source.read_up_to)
+    limit = std::min(limit, read_up_to);
+  const bool patient = clock_.At(limit).monotonic_ns + kPatienceNs > now.time.monotonic_ns;
+  return patient ? limit : now.tsc;
+}
+
+void Merger::Gather(const Source& source, uint64_t limit) {
+  for (const Entry& entry : source.entries) {
+    if (entry.tsc <= limit) ready_.push_back({entry.tsc, source.held.At(entry.offset)});
+  }
+}
+
+void Merger::KeepAfter(Source& source, uint64_t limit) {
+  auto waits = [&](const Entry& entry) { return entry.tsc > limit; };
+  if (std::none_of(source.entries.begin(), source.entries.end(), waits)) {
+    source.held.Clear();
+    source.entries.clear();
+    return;
+  }
+  PackedHits kept;
+  std::vector<Entry> entries;
+  for (const Entry& entry : source.entries) {
+    if (!waits(entry)) continue;
+    const HitView hit = source.held.At(entry.offset);
+    entries.push_back({entry.tsc, kept.end_offset()});
+    kept.Append(*hit.header, hit.payload, *hit.schema);
+  }
+  source.held = std::move(kept);
+  source.entries = std::move(entries);
+}
+
+size_t Merger::PublishReady() {
+  auto earlier = [](const Ready& a, const Ready& b) { return a.tsc < b.tsc; };
+  // Stable: equal stamps of one thread stay in the order in which they were read.
+  if (!std::is_sorted(ready_.begin(), ready_.end(), earlier))
+    std::stable_sort(ready_.begin(), ready_.end(), earlier);
+  for (const Ready& ready : ready_) {
+    const Timestamps time = clock_.At(ready.tsc);
+    ready.hit.header->monotonic_ns = time.monotonic_ns;
+    ready.hit.header->wall_ns = time.wall_ns;
+    out_.Append(*ready.hit.header, ready.hit.payload, *ready.hit.schema);
+  }
+  const size_t count = ready_.size();
+  if (count > 0) hub_.Publish(out_);
+  ready_.clear();
+  out_.Clear();
+  return count;
+}
+
+Merger::Outcome Merger::Round(const ring::ClockSample& now) {
+  clock_.Add(now);
+  Outcome outcome;
+  std::vector<std::pair<Source*, uint64_t>> limits;
+  for (auto& [id, source] : sources_) {
+    Drain(source, now.tsc);
+    const uint64_t limit = LimitOf(source, now);
+    Gather(source, limit);
+    limits.emplace_back(&source, limit);
+    outcome.behind |= limit != now.tsc;
+    outcome.more |= !source.corrupt && source.ring->reader().backlog() > kRoundBytes;
+  }
+  outcome.published = PublishReady();
+  for (auto [source, limit] : limits)
+    KeepAfter(*source, limit);
+  return outcome;
+}
+
+void Merger::Remove(SourceId id, const ring::ClockSample& now) {
+  Round(now);
+  auto it = sources_.find(id);
+  if (it == sources_.end()) return;
+  Source& source = it->second;
+  if (!source.corrupt) {
+    Status status = source.ring->reader().DrainRest(
+        [&](const ring::RawRecord& record) { Take(source, record); });
+    if (!status.ok()) NoteCorrupt(source, status.error());
+  }
+  for (Entry& entry : source.entries)
+    entry.tsc = std::min(entry.tsc, now.tsc);
+  Gather(source, now.tsc);
+  PublishReady();
+  sources_.erase(it);
+}
+
+void Merger::ReleaseMemory() {
+  for (auto& [id, source] : sources_) {
+    source.ring->reader().ReleasePages();
+    if (source.held.empty()) source.held = PackedHits();
+  }
+  out_ = PackedHits();
+}
+
+}  // namespace probed::event

@@ -1,0 +1,80 @@
+#pragma once
+// Brings together what stands in rings and what came by traps, in the order of time. Works in
+// rounds; not thread-safe and without a clock of its own.
+//
+// A round gets a sample T of the clock, taken before it looks at anything, and publishes what was
+// stamped up to T. That alone makes the order of each thread exact: were a record of a thread read
+// and an earlier one of it not, then the earlier one was written after its ring was read, so the
+// later one was stamped after T and waits. A ring that could not be read to its end, because a
+// thread stands in the middle of a record or because there is too much, holds the process back to
+// the time of what was read from it: what it still holds was reserved later.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/event/hub.h"
+#include "engine/event/packed_hits.h"
+#include "engine/event/ring_source.h"
+#include "engine/ring/clock.h"
+
+namespace probed::event {
+
+using SourceId = uint64_t;
+
+class Merger {
+ public:
+  explicit Merger(Hub& hub) : hub_(hub) {}
+
+  void Add(SourceId id, std::shared_ptr<RingSource> source, const ring::ClockSample& now);
+  // A hit that came by a trap, with the counter at its stop. Sources that are not there: ignored.
+  void Hold(SourceId id, uint64_t tsc, const HitView& hit);
+
+  struct Outcome {
+    size_t published = 0;
+    bool more = false;    // there is much more to read
+    bool behind = false;  // something had to wait
+  };
+  Outcome Round(const ring::ClockSample& now);
+  // The process has ended, or no thread of it can record any more: publishes all of it.
+  void Remove(SourceId id, const ring::ClockSample& now);
+
+  // Of bursts; for when nothing comes.
+  void ReleaseMemory();
+  bool empty() const { return sources_.empty(); }
+
+ private:
+  struct Entry {
+    uint64_t tsc = 0;
+    size_t offset = 0;  // in `held`
+  };
+  struct Source {
+    std::shared_ptr<RingSource> ring;
+    std::vector<uint64_t> read_up_to;  // for each CPU: no unread record's thread is behind this
+    bool corrupt = false;
+    PackedHits held;
+    std::vector<Entry> entries;
+  };
+  struct Ready {
+    uint64_t tsc = 0;
+    HitView hit;
+  };
+
+  void Take(Source& source, const ring::RawRecord& record);
+  void Drain(Source& source, uint64_t now);
+  void NoteCorrupt(Source& source, const Error& error);
+  uint64_t LimitOf(const Source& source, const ring::ClockSample& now) const;
+  void Gather(const Source& source, uint64_t limit);
+  static void KeepAfter(Source& source, uint64_t limit);
+  size_t PublishReady();
+
+  Hub& hub_;
+  ring::TscClock clock_;
+  std::unordered_map<SourceId, Source> sources_;
+  std::vector<Ready> ready_;  // of this round
+  PackedHits out_;
+};
+
+}  // namespace probed::event

@@ -1,0 +1,136 @@
+// The draining thread beside threads that record, by rings and by traps.
+
+#include "engine/event/drainer.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "tests/event/ring_puppet.h"
+
+namespace probed::event {
+namespace {
+
+using std::chrono::milliseconds;
+
+size_t ThreadCount() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+// A program's thread: it is moved between CPUs at any time, the one between its stamp and its
+// record included, and now and then hits a probe that traps.
+void Hit(RingPuppet& puppet, Drainer& drainer, SourceId source, int tid, uint64_t count) {
+  std::minstd_rand random(static_cast<unsigned>(tid));
+  for (uint64_t number = 0; number < count; ++number) {
+    const uint64_t tsc = ring::ReadTsc();
+    if (random() % 16 == 0) {
+      drainer.Publish(source, tsc, RingPuppet::Trap(tid, number));
+      continue;
+    }
+    const auto cpu = static_cast<uint32_t>(random() % 4);
+    if (random() % 64 == 0) std::this_thread::yield();
+    auto slot = puppet.producer().Reserve(cpu, sizeof(number));
+    ASSERT_TRUE(slot);
+    if (random() % 64 == 0) std::this_thread::yield();
+    puppet.producer().Fill(*slot, RingPuppet::ToHit(tid, tsc, number));
+    puppet.producer().Commit(*slot);
+  }
+}
+
+TEST(Drainer, TheOrderOfEachThreadIsExactHoweverItIsMoved) {
+  constexpr int kThreads = 8;
+  constexpr uint64_t kCount = 30'000;
+  Hub hub;
+  auto events = hub.Subscribe({.max_queued_bytes = 1u << 30, .wants_hit = {}, .wants_notice = {}});
+  Drainer drainer(hub);
+  auto puppet =
+      std::make_shared<RingPuppet>(ring::Geometry{.cpu_count = 4, .ring_bytes = 16 << 20});
+  const SourceId source = drainer.Add(puppet);
+  std::vector<std::jthread> threads;
+  for (int tid = 1; tid <= kThreads; ++tid)
+    threads.emplace_back([&, tid] { Hit(*puppet, drainer, source, tid, kCount); });
+  for (std::jthread& thread : threads)
+    thread.join();
+  drainer.Flush();
+  std::map<int, uint64_t> next;
+  std::map<int, uint64_t> time;
+  uint64_t total = 0, out_of_order = 0, backwards = 0;
+  for (auto items = events->Next(1000, milliseconds(0)); !items.empty();
+       items = events->Next(1000, milliseconds(0))) {
+    for (const Item& item : items) {
+      const auto& hit = std::get<HitRecord>(item);
+      ++total;
+      out_of_order += NumberOf(hit) != next[hit.tid]++;
+      backwards += hit.monotonic_ns < time[hit.tid];
+      time[hit.tid] = hit.monotonic_ns;
+    }
+  }
+  EXPECT_EQ(total, kThreads * kCount) << "Flush leaves nothing behind";
+  EXPECT_EQ(out_of_order, 0u);
+  EXPECT_EQ(backwards, 0u);
+}
+
+TEST(Drainer, FlushPublishesWhatIsRecorded) {
+  Hub hub;
+  auto events = hub.Subscribe({});
+  Drainer drainer(hub);
+  auto puppet = std::make_shared<RingPuppet>(ring::Geometry{.cpu_count = 1, .ring_bytes = 4096});
+  const SourceId source = drainer.Add(puppet);
+  for (uint64_t i = 0; i < 50; ++i) {
+    puppet->Record(0, 1, ring::ReadTsc(), 2 * i);
+    drainer.Publish(source, ring::ReadTsc(), RingPuppet::Trap(1, 2 * i + 1));
+    drainer.Flush();
+    EXPECT_EQ(hub.published(), 2 * i + 2);
+  }
+}
+
+TEST(Drainer, HasAThreadOnlyWhileThereAreRings) {
+  Hub hub;
+  Drainer drainer(hub);
+  const size_t before = ThreadCount();
+  auto puppet = std::make_shared<RingPuppet>(ring::Geometry{.cpu_count = 1, .ring_bytes = 4096});
+  const SourceId first = drainer.Add(puppet);
+  EXPECT_EQ(ThreadCount(), before + 1);
+  const SourceId second = drainer.Add(puppet);
+  drainer.Remove(first);
+  EXPECT_EQ(ThreadCount(), before + 1);
+  drainer.Remove(second);
+  EXPECT_EQ(ThreadCount(), before);
+}
+
+TEST(Drainer, RemovePublishesWhatIsLeft) {
+  Hub hub;
+  Drainer drainer(hub);
+  auto puppet = std::make_shared<RingPuppet>(ring::Geometry{.cpu_count = 1, .ring_bytes = 4096});
+  const SourceId source = drainer.Add(puppet);
+  puppet->Record(0, 1, ring::ReadTsc(), 0);
+  puppet->producer().Reserve(0, 8);
+  puppet->Record(0, 1, ring::ReadTsc(), 1);
+  drainer.Publish(source, ring::ReadTsc(), RingPuppet::Trap(1, 2));
+  drainer.Remove(source);
+  EXPECT_EQ(hub.published(), 3u);
+}
+
+// No test of time but of wake-ups: the thread's voluntary context switches are those.
+TEST(Drainer, LooksLessOftenWhenThereIsNothing) {
+  Hub hub;
+  Drainer drainer(hub);
+  auto puppet = std::make_shared<RingPuppet>(ring::Geometry{.cpu_count = 1, .ring_bytes = 4096});
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  const SourceId source = drainer.Add(puppet);
+  std::this_thread::sleep_for(milliseconds(640));
+  drainer.Remove(source);
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_nvcsw - before.ru_nvcsw, 40);
+}
+
+}  // namespace
+}  // namespace probed::event
