@@ -17,6 +17,7 @@ if(PROBED_FUZZ)
 endif()
 if(PROBED_SANITIZE)
   target_compile_options(probed_options INTERFACE -fsanitize=${PROBED_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_definitions(probed_options INTERFACE _GLIBCXX_ASSERTIONS)
   target_link_options(probed_options INTERFACE -fsanitize=${PROBED_SANITIZE})
 endif()
 

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "tests/support/fork.h"
+
 namespace probed::arch {
 namespace {
 
@@ -89,7 +91,7 @@ bool Puppet::Start() {
   if (view == MAP_FAILED) return false;
   view_ = static_cast<uint8_t*>(view);
   PinToThisProcessor();
-  pid_ = fork();
+  pid_ = ForkOrDie();
   if (pid_ == 0) RunChild(base_, memory_.get());
   int status = 0;
   if (waitpid(pid_, &status, 0) != pid_ || !WIFSTOPPED(status)) return false;

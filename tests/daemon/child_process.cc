@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "tests/support/fork.h"
+
 namespace probed::daemon {
 namespace {
 
@@ -39,7 +41,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& argv, const Options& 
     variables.emplace_back(*entry);
   const std::vector<char*> arguments = Pointers(words);
   const std::vector<char*> environment = Pointers(variables);
-  pid_ = fork();
+  pid_ = ForkOrDie();
   if (pid_ == 0) {
     dup2(in[0], STDIN_FILENO);
     dup2(out[1], STDOUT_FILENO);
@@ -55,7 +57,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& argv, const Options& 
 }
 
 ChildProcess::~ChildProcess() {
-  if (pid_ < 0) return;
+  if (!running()) return;
   Signal(SIGKILL);
   waitpid(pid_, nullptr, 0);
 }
@@ -81,7 +83,7 @@ std::string ChildProcess::ReadLine() {
 }
 
 void ChildProcess::Signal(int signal) {
-  kill(pid_, signal);
+  if (running()) kill(pid_, signal);
 }
 
 int ChildProcess::Wait() {

@@ -21,6 +21,7 @@ class ChildProcess {
   ~ChildProcess();  // kills it if it still runs
 
   pid_t pid() const { return pid_; }
+  bool running() const { return pid_ > 0; }  // as far as Wait() has seen
   void Say(const std::string& line);
   // The next line of output; empty after 20 seconds or at the end.
   std::string ReadLine();

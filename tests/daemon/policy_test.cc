@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/access/file_access.h"
+#include "tests/support/fork.h"
 
 namespace probed::daemon {
 namespace {
@@ -84,7 +85,7 @@ TEST(ReadCredentials, SeesDumpability) {
   int ready[2], go[2];
   ASSERT_EQ(pipe(ready), 0);
   ASSERT_EQ(pipe(go), 0);
-  const pid_t child = fork();
+  const pid_t child = ForkOrDie();
   if (child == 0) {
     char byte = 0;
     const bool ok = setresgid(1234, 1234, 1234) == 0 && setresuid(1234, 1234, 1234) == 0 &&

@@ -59,6 +59,11 @@ RunningDaemon::RunningDaemon() {
 }
 
 RunningDaemon::~RunningDaemon() {
+  // Whatever was asked of it, it ends in good order; a sanitizer's findings are in its exit code.
+  if (ready_ && process_->running()) {
+    process_->Signal(SIGTERM);
+    EXPECT_EQ(process_->Wait(), 0);
+  }
   process_.reset();
   std::filesystem::remove_all(folder_);
 }

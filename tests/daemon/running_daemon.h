@@ -19,6 +19,13 @@
 
 namespace probed::daemon {
 
+// A sanitizer's allocator keeps what was freed: memory in use says nothing about the daemon then.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kHasSanitizer = true;
+#else
+inline constexpr bool kHasSanitizer = false;
+#endif
+
 struct Client {
   explicit Client(std::shared_ptr<grpc::Channel> shared);
 

@@ -18,6 +18,7 @@
 #include "elf/load_bias.h"
 #include "elf/module_map.h"
 #include "tests/elf/oracle.h"
+#include "tests/support/fork.h"
 
 namespace probed::elf {
 namespace {
@@ -43,7 +44,7 @@ class RunningFixture {
     int input[2], output[2];
     EXPECT_EQ(::pipe2(input, O_CLOEXEC), 0);
     EXPECT_EQ(::pipe2(output, O_CLOEXEC), 0);
-    pid_ = ::fork();
+    pid_ = ForkOrDie();
     if (pid_ == 0) {
       ::dup2(input[0], 0);
       ::dup2(output[1], 1);

@@ -10,6 +10,8 @@
 #include <csignal>
 #include <fstream>
 
+#include "tests/support/fork.h"
+
 namespace probed::engine {
 namespace {
 
@@ -36,7 +38,7 @@ Puppet::Puppet(const std::string& name, std::vector<std::string> arguments) : pa
   for (auto& argument : arguments)
     argv.push_back(argument.data());
   argv.push_back(nullptr);
-  pid_ = ::fork();
+  pid_ = ForkOrDie();
   if (pid_ == 0) {
     ::dup2(to_child[0], 0);
     ::dup2(from_child[1], 1);

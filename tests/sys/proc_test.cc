@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "engine/sys/signal.h"
+#include "tests/support/fork.h"
 
 namespace probed::sys {
 namespace {
@@ -57,7 +58,7 @@ TEST(ProcTest, NothingThere) {
 }
 
 TEST(ProcTest, ForkedChildHasMemoryOfItsOwn) {
-  pid_t child = ::fork();
+  pid_t child = ForkOrDie();
   if (child == 0) {
     while (true)
       ::pause();

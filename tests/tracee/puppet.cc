@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "engine/sys/proc.h"
+#include "tests/support/fork.h"
 
 namespace probed::tracee {
 namespace {
@@ -40,9 +41,9 @@ Puppet::Puppet(const std::string& name, std::vector<std::string> arguments) {
   for (std::string& argument : arguments)
     argv.push_back(argument.data());
   argv.push_back(nullptr);
-  keeper_ = ::fork();
+  keeper_ = ForkOrDie();
   if (keeper_ == 0) {
-    pid_t child = ::fork();
+    pid_t child = ForkOrDie();
     if (child != 0) {
       for (int fd : {in[0], in[1], out[0], out[1]})
         ::close(fd);
@@ -63,7 +64,7 @@ Puppet::Puppet(const std::string& name, std::vector<std::string> arguments) {
 }
 
 Puppet::~Puppet() {
-  if (!ended_) {
+  if (!ended_ && pid_ > 0) {
     ::kill(pid_, SIGKILL);
     WaitForEnd();
   }

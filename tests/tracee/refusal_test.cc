@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "engine/sys/proc.h"
+#include "tests/support/fork.h"
 #include "tests/tracee/tracer_test.h"
 
 namespace probed::tracee {
@@ -17,7 +18,7 @@ namespace {
 // A process that does `work` and then waits to be killed.
 class Helper {
  public:
-  explicit Helper(const std::function<void()>& work) : pid_(::fork()) {
+  explicit Helper(const std::function<void()>& work) : pid_(ForkOrDie()) {
     if (pid_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       work();

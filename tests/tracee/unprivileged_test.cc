@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/fork.h"
 #include "tests/tracee/tracer_test.h"
 
 namespace probed::tracee {
@@ -16,12 +17,12 @@ constexpr uid_t kUser = 65534;
 std::string ReasonAsUser(pid_t target, const std::function<void()>& prepare) {
   int report[2];
   if (::pipe(report) != 0) return "no pipe";
-  pid_t asker = ::fork();
+  pid_t asker = ForkOrDie();
   if (asker == 0) {
     if (::setgid(kUser) != 0 || ::setuid(kUser) != 0) ::_exit(1);
     int ready[2];
     if (::pipe(ready) != 0) ::_exit(1);
-    pid_t child = ::fork();
+    pid_t child = ForkOrDie();
     if (child == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       prepare();
