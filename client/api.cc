@@ -21,7 +21,7 @@ constexpr int kPageSize = 1000;
 }  // namespace
 
 struct Api::State {
-  State(std::shared_ptr<grpc::Channel> to, std::chrono::milliseconds within)
+  State(const std::shared_ptr<grpc::Channel>& to, std::chrono::milliseconds within)
       : targets(v1::TargetService::NewStub(to)),
         probes(v1::ProbeService::NewStub(to)),
         events(v1::EventService::NewStub(to)),

@@ -137,10 +137,12 @@ bool TracingSession::Detach() {
     request.set_name(target.name());
     auto detached = api_.DetachTarget(request);
     all = all && detached && detached->detached();
-    // A target that has exited is no longer there to be let go; nor is a daemon that has.
-    if (!detached && IsGone(detached.error())) continue;
-    if (!detached) NoteNotLeft(std::move(detached).error());
-    if (detached && !detached->warning().empty()) talk_.Warn(detached->warning());
+    if (detached) {
+      if (!detached->warning().empty()) talk_.Warn(detached->warning());
+    } else if (!IsGone(detached.error())) {
+      // A target that has exited is no longer there to be let go; nor is a daemon that has.
+      NoteNotLeft(std::move(detached).error());
+    }
   }
   return all;
 }

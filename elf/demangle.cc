@@ -1,5 +1,6 @@
 #include "elf/demangle.h"
 
+#define HAVE_DECL_BASENAME 1  // libiberty.h declares it otherwise than string.h
 #include <libiberty/demangle.h>
 
 #include <csetjmp>

@@ -49,7 +49,7 @@ bool IsPlainer(const Symbol& a, const Symbol& b) {
   return key(a) < key(b);
 }
 
-bool StartsAfter(LinkAddr address, const Symbol& symbol) {
+bool BeginsAfter(LinkAddr address, const Symbol& symbol) {
   return address < symbol.address;
 }
 
@@ -108,7 +108,7 @@ std::vector<Symbol> SymbolIndex::At(LinkAddr address) const {
 }
 
 size_t SymbolIndex::CountUpTo(LinkAddr address) const {
-  auto next = std::upper_bound(functions_.begin(), functions_.end(), address, StartsAfter);
+  auto next = std::upper_bound(functions_.begin(), functions_.end(), address, BeginsAfter);
   return static_cast<size_t>(next - functions_.begin());
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kMaxStringBytes = 1u << 20;
 
-v1::Limits ToProto(const engine::EngineOptions& engine, const Limits& limits) {
+v1::Limits LimitsOf(const engine::EngineOptions& engine, const Limits& limits) {
   v1::Limits out;
   out.set_max_targets(engine.max_targets);
   out.set_max_probes(engine.max_probes);
@@ -31,7 +31,7 @@ grpc::Status ServerService::GetServerInfo(grpc::ServerContext*, const v1::GetSer
     response->add_mechanisms(daemon::ToProto(mechanism));
   for (const std::string& privilege : info.privileges)
     response->add_privileges(privilege);
-  *response->mutable_limits() = ToProto(info.limits, context_.limits);
+  *response->mutable_limits() = LimitsOf(info.limits, context_.limits);
   response->set_placement(info.placement);
   const auto uptime = std::chrono::steady_clock::now() - context_.started;
   *response->mutable_uptime() =

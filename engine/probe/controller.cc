@@ -7,6 +7,7 @@
 
 #include "engine/probe/detacher.h"
 #include "engine/probe/fork.h"
+#include "engine/probe/stop_deadline.h"
 #include "engine/probe/trap_signal.h"
 
 namespace probed::probe {
@@ -14,8 +15,6 @@ namespace {
 
 using tracee::Resumption;
 using How = tracee::Resumption::How;
-
-constexpr std::chrono::milliseconds kStopDeadline{5000};
 
 How HowToGoOn(const ProcessState* state) {
   return state != nullptr && state->loading ? How::kSyscall : How::kContinue;

@@ -6,12 +6,12 @@
 #include <span>
 #include <utility>
 
+#include "engine/probe/stop_deadline.h"
 #include "engine/probe/trap_signal.h"
 
 namespace probed::probe {
 namespace {
 
-constexpr std::chrono::milliseconds kStopDeadline{5000};
 constexpr std::byte kBreakpoint{kBreakpointByte};
 
 void Warn(DetachReport& report, const Error& error) {

@@ -1,6 +1,7 @@
 #include "engine/probe/hit_handler.h"
 
 #include "base/clock.h"
+#include "engine/arch/x86_64/eflags.h"
 #include "engine/probe/signal_info.h"
 #include "engine/probe/trap_signal.h"
 
@@ -43,9 +44,8 @@ const Site* FindByTrapBehindCopy(const ProcessState& state, RemoteAddr address) 
 // ours. The siginfo says so too, for the price of a system call, but not always: one SIGTRAP that
 // waits in a thread that blocks it swallows the trap's own (kernel/signal.c, legacy_queue).
 bool HasSurelyTrapped(tracee::Stopped& stopped, const ProcessState& state) {
-  constexpr uint64_t kTrapFlag = 1 << 8;
   bool steps = ThreadState::Of(stopped.thread()).stepping.has_value() ||
-               (stopped.regs().eflags & kTrapFlag) != 0;
+               (stopped.regs().eflags & arch::kTrapFlag) != 0;
   if (steps) return false;
   RemoteAddr address{stopped.regs().rip - 1};
   const Site* site = state.sites.Find(address);

@@ -5,13 +5,12 @@
 #include <unordered_set>
 #include <utility>
 
+#include "engine/probe/stop_deadline.h"
 #include "engine/probe/transaction.h"
 #include "engine/probe/trap_signal.h"
 
 namespace probed::probe {
 namespace {
-
-constexpr std::chrono::milliseconds kStopDeadline{5000};
 
 // The process went away while we worked, or its program did: nothing is left to install or to undo.
 bool IsGone(const Error& error) {

@@ -117,9 +117,8 @@ int ExecFirst(const ChildPlan& plan) {
   char word = 0;
   if (::read(go, &word, 1) != 1 || word != kGo) ::_exit(127);
   int error = 0;
-  if (!request.working_directory.empty() && ::chdir(request.working_directory.c_str()) != 0) {
-    error = errno;
-  } else if (!BecomeUser(request, plan)) {
+  const char* directory = request.working_directory.c_str();
+  if ((*directory != '\0' && ::chdir(directory) != 0) || !BecomeUser(request, plan)) {
     error = errno;
   } else {
     error = ExecFirst(plan);

@@ -9,16 +9,12 @@
 #include "engine/sys/ptrace.h"
 #include "engine/sys/signal.h"
 #include "engine/tracee/attach_check.h"
+#include "engine/tracee/deadline.h"
 
 namespace probed::tracee {
 namespace {
 
 constexpr uint64_t kGiveUpNs = 1'000'000'000;
-
-uint64_t DeadlineAfter(std::chrono::milliseconds duration) {
-  auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(duration);
-  return MonotonicNow() + static_cast<uint64_t>(std::max<int64_t>(nanoseconds.count(), 0));
-}
 
 Error AttachError(pid_t pid, ErrorCode code, std::string reason, std::string message) {
   return Error{.code = code,

@@ -14,10 +14,7 @@ namespace probed::tracee {
 class Dispatcher {
  public:
   Dispatcher(Registry& registry, StopSource& stops, Observer& observer)
-      : registry_(registry),
-        stops_(stops),
-        observer_(observer),
-        children_(registry, stops, observer) {}
+      : registry_(registry), observer_(observer), children_(registry, stops, observer) {}
 
   void Handle(const Stop& stop);
 
@@ -34,7 +31,6 @@ class Dispatcher {
   void LetGo(const Stop& stop);
 
   Registry& registry_;
-  StopSource& stops_;
   Observer& observer_;
   Children children_;
 };

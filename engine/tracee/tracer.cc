@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "engine/sys/signal.h"
+#include "engine/tracee/deadline.h"
 #include "engine/tracee/dispatcher.h"
 #include "engine/tracee/launch.h"
 #include "engine/tracee/quiesce.h"
@@ -16,11 +17,6 @@ namespace probed::tracee {
 namespace {
 
 constexpr std::chrono::milliseconds kDetachDeadline{5000};
-
-uint64_t DeadlineAfter(std::chrono::milliseconds duration) {
-  auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(duration);
-  return MonotonicNow() + static_cast<uint64_t>(std::max<int64_t>(nanoseconds.count(), 0));
-}
 
 }  // namespace
 

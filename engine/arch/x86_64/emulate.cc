@@ -1,14 +1,12 @@
 #include "engine/arch/x86_64/emulate.h"
 
+#include "engine/arch/x86_64/eflags.h"
 #include "engine/arch/x86_64/flags.h"
 
 namespace probed::arch {
 namespace {
 
 using Kind = OperationKind;
-
-constexpr uint64_t kTrapFlag = 1 << 8;
-constexpr uint64_t kAlignmentCheck = 1 << 18;
 
 // Through a pointer to member, because the kernel's struct has its own order.
 unsigned long long user_regs_struct::*const kRegisters[] = {

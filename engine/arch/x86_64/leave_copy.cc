@@ -1,12 +1,11 @@
 #include <span>
 
+#include "engine/arch/x86_64/eflags.h"
 #include "engine/arch/x86_64/region.h"
 #include "engine/arch/x86_64/relocate.h"
 
 namespace probed::arch {
 namespace {
-
-constexpr uint64_t kTrapFlag = 1 << 8;
 
 const CopyState* FindState(std::span<const CopyState> states, uint64_t copy_address, uint64_t ip) {
   for (const CopyState& state : states) {
