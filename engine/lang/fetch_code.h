@@ -18,7 +18,8 @@ inline constexpr uint32_t kKernelMaxRecord = 4072;  // what fits a ring-buffer p
 inline constexpr uint32_t kHardMaxString = 1u << 20;
 
 constexpr uint32_t LongestString(const FetchLimits& limits) {
-  return limits.kernel_string_rules ? kKernelMaxString : std::min(limits.max_string, kHardMaxString);
+  return limits.kernel_string_rules ? kKernelMaxString
+                                    : std::min(limits.max_string, kHardMaxString);
 }
 
 enum class FetchOpcode : uint8_t {
