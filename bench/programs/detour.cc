@@ -18,6 +18,7 @@
 
 #include "engine/detour/detour.h"
 #include "engine/lang/definition_set.h"
+#include "engine/lang/filter.h"
 #include "engine/ring/layout.h"
 
 namespace {
@@ -58,9 +59,9 @@ std::shared_ptr<const lang::Definition> Define(const std::string& arguments) {
 // A function, with a detour unless there are no arguments.
 class Function {
  public:
-  explicit Function(const char* arguments = nullptr) {
+  explicit Function(const char* arguments = nullptr, const char* filter = nullptr) {
     std::memcpy(code_, kFunction.data(), kFunction.size());
-    if (arguments != nullptr) Install(Define(arguments));
+    if (arguments != nullptr) Install(Define(arguments), filter);
   }
 
   void SetMode(ring::ProbeMode mode) {
@@ -72,8 +73,9 @@ class Function {
   size_t code_bytes() const { return code_bytes_; }
 
  private:
-  void Install(std::shared_ptr<const lang::Definition> definition);
+  void Install(std::shared_ptr<const lang::Definition> definition, const char* filter);
 
+  lang::Filter filter_;
   size_t code_bytes_ = 0;
   const ring::Geometry geometry_{.cpu_count = 16, .ring_bytes = kRingBytes};
   std::byte* const code_ = Map(1 << 16, PROT_READ | PROT_WRITE | PROT_EXEC);
@@ -81,15 +83,18 @@ class Function {
   std::byte* const ring_ = Map(geometry_.ring_area_bytes(), PROT_READ | PROT_WRITE);
 };
 
-void Function::Install(std::shared_ptr<const lang::Definition> definition) {
+void Function::Install(std::shared_ptr<const lang::Definition> definition, const char* filter) {
   reinterpret_cast<ring::ControlHeader*>(control_)->armed = static_cast<uint32_t>(::getpid());
   SetMode(ring::kModeRecord);
   const auto site = reinterpret_cast<uint64_t>(code_);
   std::vector<arch::Instruction> region;
   for (size_t at = 0; at < kJumpBytes; at += region.back().length)
     region.push_back(*arch::Decode(std::span(kFunction).subspan(at), site + at));
-  const detour::DetourProbe probe{
-      .program = definition->program.get(), .limits = {}, .file_base = 0, .index = 0};
+  detour::DetourProbe probe{.program = definition->program.get(), .limits = {}};
+  if (filter != nullptr) {
+    filter_ = *lang::CompileFilter(filter, definition->schema, {});
+    probe.filter = &filter_.code;
+  }
   const detour::DetourRequest request{.site = site,
                                       .buffer = site + kBufferOffset,
                                       .region = region,
@@ -143,6 +148,8 @@ int main() {
   Function plain;
   Function two("number=%di:u64 text=+0(%si):string");
   Function number("number=%di:u64");
+  Function filtered("number=%di:u64 text=+0(%si):string", "number == 99999999");
+  Function filtered_text("number=%di:u64 text=+0(%si):string", "text == \"Hello work\"");
   Function count("number=%di:u64");
   count.SetMode(ring::kModeCount);
   Function off("number=%di:u64");
@@ -157,6 +164,8 @@ int main() {
   };
   std::vector<Row> rows = {{"number_and_string", &two, {}},
                            {"number", &number, {}},
+                           {"filtered", &filtered, {}},
+                           {"filtered_text", &filtered_text, {}},
                            {"count", &count, {}},
                            {"count_string", &count_two, {}},
                            {"off", &off, {}}};

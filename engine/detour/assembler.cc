@@ -26,11 +26,6 @@ void Assembler::LoadProgramRegister(const Xbyak::Reg64& to, lang::Reg reg, uint6
   }
 }
 
-void Assembler::FlushLater() {
-  for (const auto& code : std::exchange(later_, {}))
-    code();
-}
-
 void Assembler::ReadFsBase(const Xbyak::Reg64& to) {
   db(0xae0f48f3, 4);  // rdfsbase
   db(0xc0 | to.getIdx());

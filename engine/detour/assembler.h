@@ -44,9 +44,9 @@ class Assembler : public Xbyak::CodeGenerator {
   // The next instruction is a load that may fault; the thread then goes on at `resume`.
   void MayFault(Label& resume);
   void L(Label& label);
-  // Emits `code`, a path that is seldom taken, where FlushLater is called.
+  // Emits `code`, a path that is seldom taken, where EmitLater is called.
   void Later(std::function<void()> code) { later_.push_back(std::move(code)); }
-  void FlushLater();
+  std::vector<std::function<void()>> TakeLater() { return std::exchange(later_, {}); }
   // to = the program's register as it was at the site, `site` being its ip.
   void LoadProgramRegister(const Xbyak::Reg64& to, lang::Reg reg, uint64_t site);
   void ReadFsBase(const Xbyak::Reg64& to);

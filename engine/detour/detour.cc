@@ -6,6 +6,7 @@
 
 #include "engine/detour/body_registers.h"
 #include "engine/detour/fetch_emitter.h"
+#include "engine/detour/filter_emitter.h"
 #include "engine/detour/probe_block.h"
 
 namespace probed::detour {
@@ -125,6 +126,7 @@ Result<Detour> Assemble(const DetourRequest& request) {
   FrameNeeds needs;
   for (const DetourProbe& probe : request.probes) {
     PROBED_RETURN_IF_ERROR(FetchEmitter::Check(probe));
+    if (probe.filter != nullptr) PROBED_RETURN_IF_ERROR(FilterEmitter::Check(probe));
     const FrameNeeds more = FetchEmitter::NeedsOf(probe);
     needs.strings |= more.strings;
     needs.full_flags |= more.full_flags;

@@ -16,6 +16,7 @@
 #include "engine/arch/x86_64/region.h"
 #include "engine/lang/fetch_code.h"
 #include "engine/lang/fetch_program.h"
+#include "engine/lang/filter_code.h"
 #include "engine/ring/layout.h"
 
 namespace probed::detour {
@@ -31,8 +32,10 @@ struct SharedMemory {
 struct DetourProbe {
   const lang::FetchProgram* program = nullptr;
   lang::FetchLimits limits;
-  uint64_t file_base = 0;  // base of `@+N`
-  uint32_t index = 0;      // in ProbeControl and ProbeCounters
+  uint64_t file_base = 0;                    // base of `@+N`
+  uint32_t index = 0;                        // in ProbeControl and ProbeCounters
+  const lang::FilterCode* filter = nullptr;  // hits that fail it are counted as `filtered`
+  uint32_t every = 1;  // of those that pass, one in so many is recorded, the rest `filtered`
 };
 
 // Whether this processor has the rdpid instruction.
@@ -98,7 +101,7 @@ struct Detour {
   arch::RegionCopy region;         // their states; offsets are from `displaced`
 };
 
-// DETOUR_UNSUPPORTED names what needs the daemon ($comm, vector registers, too long a record...),
+// DETOUR_UNSUPPORTED names what needs the daemon ($comm, vector registers, some filters...),
 // and DISPLACEMENT_OUT_OF_RANGE a buffer that is too far away.
 Result<Detour> Assemble(const DetourRequest& request);
 

@@ -26,14 +26,6 @@ bool StoresData(FetchOpcode code) {
          code == FetchOpcode::kStoreBytes || code == FetchOpcode::kStoreLiteral;
 }
 
-Error Unsupported(std::string_view what) {
-  return {.code = ErrorCode::kUnimplemented,
-          .reason = "DETOUR_UNSUPPORTED",
-          .message = std::string(what) + " can only be fetched by the daemon",
-          .hint = "",
-          .metadata = {{"what", std::string(what)}}};
-}
-
 // The most that one operation can add behind the fixed part.
 uint64_t MostData(const FetchOp& op, const FetchCode& code, uint32_t max_string) {
   switch (op.code) {
@@ -50,6 +42,14 @@ uint64_t MostData(const FetchOp& op, const FetchCode& code, uint32_t max_string)
 }
 
 }  // namespace
+
+Error Unsupported(std::string_view what) {
+  return {.code = ErrorCode::kUnimplemented,
+          .reason = "DETOUR_UNSUPPORTED",
+          .message = std::string(what) + " needs the daemon",
+          .hint = "",
+          .metadata = {{"what", std::string(what)}}};
+}
 
 FetchEmitter::FetchEmitter(Assembler& assembler, const DetourProbe& probe, uint64_t site)
     : a_(assembler),
@@ -294,6 +294,34 @@ void FetchEmitter::LoadPartly(const FetchOp& op, Label& begin, Label& done) {
   a_.cmp(ecx, op.size);
   a_.jb(more);
   a_.jmp(done, CodeGenerator::T_NEAR);
+}
+
+void FetchEmitter::LoadNumber(const FetchField& field) {
+  const auto unreadable = std::make_shared<Label>();
+  const auto done = std::make_shared<Label>();
+  const auto partly = std::make_shared<Label>();
+  const FetchOp& store = code_.ops[field.end - 1];
+  for (uint32_t i = field.begin; i + 1 < field.end; ++i)
+    EmitOp(code_.ops[i], Pass::kMeasure, *unreadable);
+  if (store.code == FetchOpcode::kStoreMemory) {
+    a_.lea(rsi, ptr[kValue + store.offset]);
+    LoadElement(store, *partly);
+    a_.Later([=, this] { LoadPartly(store, *partly, *done); });
+  }
+  a_.L(*done);
+  ExtractBits(store);
+  a_.Later([=, this] {
+    a_.L(*unreadable);
+    a_.xor_(eax, eax);
+    a_.jmp(*done, CodeGenerator::T_NEAR);
+  });
+}
+
+void FetchEmitter::LoadAddress(const FetchField& field, Label& unreadable) {
+  const FetchOp& store = code_.ops[field.end - 1];
+  for (uint32_t i = field.begin; i + 1 < field.end; ++i)
+    EmitOp(code_.ops[i], Pass::kMeasure, unreadable);
+  a_.lea(kValue, ptr[kValue + store.offset]);
 }
 
 void FetchEmitter::StoreInitial() {

@@ -3,6 +3,7 @@
 // ring, then the payload itself. Gives the same bytes as lang::Fetch.
 
 #include <cstdint>
+#include <string_view>
 
 #include "base/result.h"
 #include "engine/detour/assembler.h"
@@ -10,6 +11,9 @@
 #include "engine/lang/fetch_code.h"
 
 namespace probed::detour {
+
+// DETOUR_UNSUPPORTED: `what` needs the daemon.
+Error Unsupported(std::string_view what);
 
 class FetchEmitter {
  public:
@@ -26,6 +30,11 @@ class FetchEmitter {
   void Measure();
   // Stores the whole payload.
   void Store();
+
+  // For filters: rax = the number that a field stores, in its low bytes; 0 when it cannot be read.
+  void LoadNumber(const lang::FetchField& field);
+  // rax = where the string that a field stores begins.
+  void LoadAddress(const lang::FetchField& field, Label& unreadable);
 
   uint32_t fixed_bytes() const { return static_cast<uint32_t>(code_.initial.size()); }
   // Data of literals, which Measure does not count.

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "engine/detour/body_registers.h"
+#include "engine/detour/filter_emitter.h"
 
 namespace probed::detour {
 
@@ -42,10 +43,15 @@ ProbeBlock ProbeBlockEmitter::Emit() {
   a_.mov(eax, dword[rdx + offsetof(ring::ProbeControl, mode)]);
   a_.cmp(eax, ring::kModeRecord);
   a_.jne(not_recording_, kNear);
-  if (has_data_) EmitMeasure();
   if (IsAlwaysOversize()) {
     a_.jmp(oversize_, kNear);
   } else {
+    // Only what fits the kernel's limit is filtered.
+    const bool measure_first = has_data_ && probe_.limits.kernel_string_rules;
+    if (measure_first) EmitMeasure();
+    EmitFilter();
+    if (has_data_ && !measure_first) EmitMeasure();
+    later_ = a_.TakeLater();
     EmitReservation();
     EmitRecord();
     EmitPadding();
@@ -66,9 +72,27 @@ uint32_t ProbeBlockEmitter::FixedLength() const {
   return kPayload + fetch_.fixed_bytes() + fetch_.literal_bytes();
 }
 
+void ProbeBlockEmitter::EmitFilter() {
+  if (probe_.filter != nullptr) FilterEmitter(a_, probe_, fetch_, request_.site).Emit(filtered_);
+  if (probe_.every > 1) EmitSampling();
+}
+
+// `sampled` counts down, and a hit that takes it below zero is recorded and puts `every` on top. So
+// one in `every` is, however many threads there are.
+void ProbeBlockEmitter::EmitSampling() {
+  const SharedMemory& memory = request_.memory;
+  a_.mov(rdx, memory.ring + memory.geometry.counters_offset(probe_.index) +
+                  offsetof(ProbeCounters, sampled));
+  a_.lock();
+  a_.dec(qword[rdx]);
+  a_.jns(filtered_, kNear);
+  a_.lock();
+  a_.add(qword[rdx], probe_.every);
+}
+
 void ProbeBlockEmitter::EmitMeasure() {
   fetch_.Measure();
-  if (probe_.limits.kernel_string_rules && !IsAlwaysOversize()) {
+  if (probe_.limits.kernel_string_rules) {
     a_.mov(rax, kTotal);
     a_.shr(rax, 32);
     a_.add(eax, kTotal.cvt32());
@@ -203,14 +227,20 @@ void ProbeBlockEmitter::EmitRecord() {
   block_.committed = a_.here();
   a_.jmp(end_, kNear);
   const uint32_t begin = a_.here();
-  a_.FlushLater();
+  for (const auto& code : a_.TakeLater())
+    code();
   block_.reserved.push_back({.begin = begin, .end = a_.here()});
+  for (const auto& code : later_)
+    code();
 }
 
 void ProbeBlockEmitter::EmitCounting() {
   Label count;
   a_.L(oversize_);
   a_.mov(eax, offsetof(ProbeCounters, oversize));
+  a_.jmp(count);
+  a_.L(filtered_);
+  a_.mov(eax, offsetof(ProbeCounters, filtered));
   a_.jmp(count);
   a_.L(lost_);
   a_.mov(eax, offsetof(ProbeCounters, lost));

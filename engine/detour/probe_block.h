@@ -1,6 +1,9 @@
 #pragma once
 // Machine code of one probe: its mode, a reservation in the ring of this CPU, the record.
 
+#include <functional>
+#include <vector>
+
 #include "base/result.h"
 #include "engine/detour/assembler.h"
 #include "engine/detour/fetch_emitter.h"
@@ -14,6 +17,8 @@ class ProbeBlockEmitter {
   ProbeBlock Emit();
 
  private:
+  void EmitFilter();
+  void EmitSampling();
   void EmitMeasure();
   void EmitCpuAndTime();
   void EmitReservation();
@@ -32,7 +37,8 @@ class ProbeBlockEmitter {
   const bool has_data_;
   FetchEmitter fetch_;
   ProbeBlock block_;
-  Label oversize_, lost_, not_recording_, retry_, padding_, end_;
+  std::vector<std::function<void()>> later_;  // what is left of the code before the reservation
+  Label oversize_, lost_, filtered_, not_recording_, retry_, padding_, end_;
 };
 
 }  // namespace probed::detour

@@ -2,64 +2,25 @@
 // any memory; and the program's registers are as without the detour.
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <cstring>
 
 #include "engine/lang/definition_set.h"
 #include "engine/lang/fetch_program.h"
-#include "tests/detour/holed_memory.h"
-#include "tests/detour/installed_detour.h"
-#include "tests/detour/program_generator.h"
+#include "tests/detour/random_hit.h"
 #include "tests/lang/fake_files.h"
 #include "tests/lang/line_generator.h"
-#include "tests/lang/self_context.h"
 
 namespace probed::detour::testing {
 namespace {
 
 using lang::Reg;
 
-// push %rbp; mov %rsp,%rbp; pop %rbp; mov %esi,%eax; ret
-constexpr uint8_t kFunction[] = {0x55, 0x48, 0x89, 0xe5, 0x5d, 0x89, 0xf0, 0xc3};
-constexpr uint64_t kStackTop = 64 << 10;  // behind it nothing is readable
-constexpr int kHits = 4;                  // of one detour
+constexpr int kHits = 4;  // of one detour
 
-class EquivalenceTest : public ::testing::TestWithParam<int> {
+class EquivalenceTest : public RandomHit, public ::testing::WithParamInterface<int> {
  protected:
-  EquivalenceTest() : memory_(static_cast<uint64_t>(GetParam()) * 7919 + 1) {
-    ::mprotect(stack_.data() + kStackTop, stack_.size() - kStackTop, PROT_NONE);
-  }
-
-  lang::FetchLimits SomeLimits() {
-    constexpr uint32_t kMax[] = {0, 1, 7, 8, 9, 100, 4095, 4096, 5000};
-    return {.max_string = memory_.OneIn(2) ? 4096 : kMax[memory_.Below(std::size(kMax))],
-            .kernel_string_rules = memory_.OneIn(3)};
-  }
-
-  Registers SomeRegisters() {
-    Registers registers;
-    for (uint64_t& value : registers.general)
-      value = memory_.OneIn(8) ? memory_.Below(5000) : memory_.Address();
-    registers[Reg::kSp] = stack_.address() + kStackTop - 2048 - 8 * memory_.Below(8);
-    registers.flags = 0x202 | (memory_.random()() & 0xcd5);
-    return registers;
-  }
-
-  // What the trap path would see at the site.
-  lang::testing::SelfContext ContextOf(const Registers& registers, uint64_t site) {
-    lang::testing::SelfContext context;
-    for (size_t i = 0; i < registers.general.size(); ++i)
-      context.regs.values[i] = registers.general[i];
-    context.regs[Reg::kSp] -= 8;  // the return address
-    context.regs[Reg::kIp] = site;
-    context.regs[Reg::kCs] = 0x33;
-    context.regs[Reg::kSs] = 0x2b;
-    context.regs[Reg::kFlags] = registers.flags;
-    context.regs[Reg::kOrigAx] = ~uint64_t{0};
-    context.base = kFileBase;
-    return context;
-  }
+  EquivalenceTest() : RandomHit(static_cast<uint64_t>(GetParam())) {}
 
   void Compare(std::span<const DetourProbe> probes) {
     InstalledDetour installed(ring_, probes, kFunction, HasRdpid() && memory_.OneIn(2));
@@ -143,9 +104,6 @@ class EquivalenceTest : public ::testing::TestWithParam<int> {
     return text;
   }
 
-  HoledMemory memory_;
-  Mapping stack_{kStackTop + (16 << 10)};
-  Memory ring_{1 << 20};
   uint64_t compared_ = 0;
 };
 
