@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "google/rpc/error_details.pb.h"
@@ -20,11 +21,7 @@
 namespace probed::daemon {
 
 // A sanitizer's allocator keeps what was freed: memory in use says nothing about the daemon then.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kHasSanitizer = true;
-#else
-inline constexpr bool kHasSanitizer = false;
-#endif
+inline constexpr bool kHasSanitizer = !std::string_view(PROBED_SANITIZE).empty();
 
 struct Client {
   explicit Client(std::shared_ptr<grpc::Channel> shared);
