@@ -155,7 +155,7 @@ grpc::Status ProbeService::SetProbesEnabled(grpc::ServerContext*,
 
 Status ProbeService::Delete(const Names& names) {
   PROBED_TRY(const std::vector<engine::ProbeInfo> probes, FindAll(names));
-  const Status status = context_.engine.DeleteProbes(IdsOf(probes));
+  Status status = context_.engine.DeleteProbes(IdsOf(probes));
   AuditProbes("delete-probes", probes, status);
   if (status.ok()) context_.sessions.ForgetProbes(IdsOf(probes));
   return status;

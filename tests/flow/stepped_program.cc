@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/fork.h"
+
 namespace probed::probe {
 namespace {
 
@@ -35,7 +37,7 @@ void PinToThisProcessor() {
 
 std::unique_ptr<SteppedProgram> SteppedProgram::Start(const std::vector<std::string>& command) {
   PinToThisProcessor();
-  pid_t pid = ::fork();
+  pid_t pid = ForkOrDie();
   if (pid == 0) RunChild(command);
   std::unique_ptr<SteppedProgram> program(new SteppedProgram(pid));
   if (pid < 0 || !program->Wait()) return nullptr;

@@ -1,4 +1,5 @@
 #include "engine/sys/robust_list.h"
+#include "tests/support/fork.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -29,7 +30,7 @@ uint32_t Owner(const RobustNode& node) {
 
 // A child that keeps two of three nodes, until it is killed.
 pid_t StartOwner(Shared& shared) {
-  pid_t child = ::fork();
+  pid_t child = ForkOrDie();
   if (child != 0) return child;
   RobustList list;
   for (RobustNode& node : shared.nodes) {
