@@ -28,7 +28,7 @@ struct ScalarTo {
 void AddValues(const event::HitView& hit, v1::Hit* out) {
   if (!*hit.schema) return;
   const lang::EventSchema& schema = **hit.schema;
-  auto values = lang::DecodePayload(schema, hit.payload);
+  auto values = lang::DecodePayload(schema, hit.payload());
   if (!values.ok()) {
     for (size_t i = 0; i < schema.fields.size(); ++i)
       out->add_values()->set_fault(true);

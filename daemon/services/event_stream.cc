@@ -77,10 +77,7 @@ bool EventStream::AddMessages(const event::PackedHits& hits) {
 }
 
 void EventStream::AddBlock(event::PackedHits& hits) {
-  hits.ForEach([&](const event::HitView& hit) {
-    AddSchema(hit);
-    hit.header->schema = 0;  // ours alone
-  });
+  hits.ForEach([this](const event::HitView& hit) { AddSchema(hit); });
   v1::Event* event = batch_.add_events();
   const lang::PackedHit& first = *hits.front().header;
   event->set_sequence(first.sequence);

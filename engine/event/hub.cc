@@ -82,9 +82,10 @@ std::unique_ptr<Subscription> Hub::Subscribe(SubscribeOptions options) {
   return std::make_unique<QueueSubscription>(std::move(queue), std::move(unsubscribe));
 }
 
-void Hub::Publish(PackedHits& hits) {
+void Hub::Publish(std::span<const HitView> hits) {
   std::lock_guard lock(state_->mutex);
-  hits.ForEach([this](const HitView& hit) { hit.header->sequence = ++state_->last_sequence; });
+  for (const HitView& hit : hits)
+    hit.header->sequence = ++state_->last_sequence;
   for (const auto& queue : state_->queues)
     queue->Push(hits, state_->lost);
 }
@@ -92,7 +93,8 @@ void Hub::Publish(PackedHits& hits) {
 void Hub::Publish(const HitRecord& hit) {
   PackedHits hits;
   hits.Append(hit);
-  Publish(hits);
+  const HitView view = hits.front();
+  Publish({&view, 1});
 }
 
 void Hub::Publish(const TargetNotice& notice) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -54,7 +55,7 @@ class Hub {
   void Publish(const HitRecord& hit);
   void Publish(const TargetNotice& notice);
   // Assigns PackedHit::sequence in place.
-  void Publish(PackedHits& hits);
+  void Publish(std::span<const HitView> hits);
   void Close();  // ends every subscription after what is queued
   // Records of one probe that some subscriber lost, for the balance of counters.
   uint64_t LostOf(ProbeId probe) const;

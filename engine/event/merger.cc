@@ -8,6 +8,8 @@ namespace {
 
 // How much of each ring a round reads: enough to be cheap, and short for whoever waits for it.
 constexpr uint64_t kRoundBytes = 4 << 20;
+// Rounds that read any ring to its end.
+constexpr int kRoundsOfALargeRing = 1024;
 // A thread that stays in the middle of a record (it may be frozen) does not hold back others of
 // its process for longer than this, nor for more of their records.
 constexpr uint64_t kPatienceNs = 1'000'000'000;
@@ -27,7 +29,7 @@ void Merger::Hold(SourceId id, uint64_t tsc, const HitView& hit) {
   if (it == sources_.end()) return;
   Source& source = it->second;
   source.entries.push_back({tsc, source.held.end_offset()});
-  source.held.Append(*hit.header, hit.payload, *hit.schema);
+  source.held.Append(hit);
 }
 
 void Merger::Take(Source& source, const ring::RawRecord& record) {
@@ -86,28 +88,43 @@ void Merger::KeepAfter(Source& source, uint64_t limit) {
     if (!waits(entry)) continue;
     const HitView hit = source.held.At(entry.offset);
     entries.push_back({entry.tsc, kept.end_offset()});
-    kept.Append(*hit.header, hit.payload, *hit.schema);
+    kept.Append(hit);
   }
   source.held = std::move(kept);
   source.entries = std::move(entries);
 }
 
-size_t Merger::PublishReady() {
+// Merges what stands in order already: mostly one run for each CPU, and one of traps. Stable, so
+// that equal stamps of one thread stay in the order in which they were read.
+void Merger::SortReady() {
   auto earlier = [](const Ready& a, const Ready& b) { return a.tsc < b.tsc; };
-  // Stable: equal stamps of one thread stay in the order in which they were read.
-  if (!std::is_sorted(ready_.begin(), ready_.end(), earlier))
-    std::stable_sort(ready_.begin(), ready_.end(), earlier);
+  const auto end = ready_.end();
+  std::vector<std::vector<Ready>::iterator> runs{ready_.begin()};
+  while (runs.back() != end)
+    runs.push_back(std::is_sorted_until(runs.back(), end, earlier));
+  while (runs.size() > 2) {
+    size_t kept = 1;
+    for (size_t i = 0; i + 1 < runs.size(); i += 2) {
+      const size_t last = std::min(i + 2, runs.size() - 1);
+      std::inplace_merge(runs[i], runs[i + 1], runs[last], earlier);
+      runs[kept++] = runs[last];
+    }
+    runs.resize(kept);
+  }
+}
+
+size_t Merger::PublishReady() {
+  SortReady();
+  views_.clear();
   for (const Ready& ready : ready_) {
     const Timestamps time = clock_.At(ready.tsc);
     ready.hit.header->monotonic_ns = time.monotonic_ns;
     ready.hit.header->wall_ns = time.wall_ns;
-    out_.Append(*ready.hit.header, ready.hit.payload, *ready.hit.schema);
+    views_.push_back(ready.hit);
   }
-  const size_t count = ready_.size();
-  if (count > 0) hub_.Publish(out_);
+  if (!views_.empty()) hub_.Publish(views_);
   ready_.clear();
-  out_.Clear();
-  return count;
+  return views_.size();
 }
 
 Merger::Outcome Merger::Round(const ring::ClockSample& now) {
@@ -129,7 +146,8 @@ Merger::Outcome Merger::Round(const ring::ClockSample& now) {
 }
 
 void Merger::Remove(SourceId id, const ring::ClockSample& now) {
-  Round(now);
+  for (int round = 0; round < kRoundsOfALargeRing && Round(now).more; ++round) {
+  }
   auto it = sources_.find(id);
   if (it == sources_.end()) return;
   Source& source = it->second;
@@ -150,7 +168,8 @@ void Merger::ReleaseMemory() {
     source.ring->reader().ReleasePages();
     if (source.held.empty()) source.held = PackedHits();
   }
-  out_ = PackedHits();
+  ready_ = {};
+  views_ = {};
 }
 
 }  // namespace probed::event

@@ -46,6 +46,10 @@ class Merger {
   bool empty() const { return sources_.empty(); }
 
  private:
+  struct Ready {
+    uint64_t tsc = 0;
+    HitView hit;
+  };
   struct Entry {
     uint64_t tsc = 0;
     size_t offset = 0;  // in `held`
@@ -57,24 +61,20 @@ class Merger {
     PackedHits held;
     std::vector<Entry> entries;
   };
-  struct Ready {
-    uint64_t tsc = 0;
-    HitView hit;
-  };
-
   void Take(Source& source, const ring::RawRecord& record);
   void Drain(Source& source, uint64_t now);
   void NoteCorrupt(Source& source, const Error& error);
   uint64_t LimitOf(const Source& source, const ring::ClockSample& now) const;
   void Gather(const Source& source, uint64_t limit);
+  void SortReady();
   static void KeepAfter(Source& source, uint64_t limit);
   size_t PublishReady();
 
   Hub& hub_;
   ring::TscClock clock_;
   std::unordered_map<SourceId, Source> sources_;
-  std::vector<Ready> ready_;  // of this round
-  PackedHits out_;
+  std::vector<Ready> ready_;    // of this round
+  std::vector<HitView> views_;  // the same in order
 };
 
 }  // namespace probed::event

@@ -46,7 +46,6 @@ HitView PackedHits::At(size_t offset) const {
   auto* const header =
       reinterpret_cast<lang::PackedHit*>(const_cast<char*>(bytes_.data()) + offset);
   return {.header = header,
-          .payload = {reinterpret_cast<const std::byte*>(header + 1), header->payload_bytes},
           .schema = header->schema < schemas_.size() ? &schemas_[header->schema] : nullptr};
 }
 
@@ -77,7 +76,8 @@ HitRecord Unpack(const HitView& hit) {
   record.function = hit.header->function;
   record.schema = *hit.schema;
   if (record.schema) record.kind = record.schema->kind;
-  record.payload.assign(hit.payload.begin(), hit.payload.end());
+  const auto payload = hit.payload();
+  record.payload.assign(payload.begin(), payload.end());
   return record;
 }
 

@@ -20,10 +20,12 @@ using SchemaPtr = std::shared_ptr<const lang::EventSchema>;
 // A hit in a PackedHits, valid while that is not changed.
 struct HitView {
   lang::PackedHit* header = nullptr;
-  std::span<const std::byte> payload;
   const SchemaPtr* schema = nullptr;
 
   TargetId target() const { return {header->pid, header->target_start}; }
+  std::span<const std::byte> payload() const {
+    return {reinterpret_cast<const std::byte*>(header + 1), header->payload_bytes};
+  }
 };
 
 class PackedHits {
@@ -32,6 +34,7 @@ class PackedHits {
   void Append(const lang::PackedHit& header, std::span<const std::byte> payload,
               const SchemaPtr& schema);
   void Append(const HitRecord& hit);
+  void Append(const HitView& hit) { Append(*hit.header, hit.payload(), *hit.schema); }
 
   bool empty() const { return begin_ == bytes_.size(); }
   size_t bytes() const { return bytes_.size() - begin_; }

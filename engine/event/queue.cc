@@ -107,11 +107,11 @@ void Queue::PushHit(const HitView& hit, LossCounts& lost) {
     return;
   }
   TellTailLoss();
-  OpenRun().Append(*hit.header, hit.payload, *hit.schema);
+  OpenRun().Append(hit);
   bytes_ += hit.header->record_bytes;
 }
 
-void Queue::Push(const PackedHits& hits, LossCounts& lost) {
+void Queue::Push(std::span<const HitView> hits, LossCounts& lost) {
   std::lock_guard lock(mutex_);
   if (closed_) return;
   // Neighbours are mostly alike: the subscriber is asked once about each run of them.
@@ -119,7 +119,7 @@ void Queue::Push(const PackedHits& hits, LossCounts& lost) {
   TargetId asked_target;
   bool wanted = !options_.wants_hit;
   bool asked = wanted;
-  hits.ForEach([&](const HitView& hit) {
+  for (const HitView& hit : hits) {
     if (options_.wants_hit &&
         (!asked || hit.header->probe != asked_probe || hit.target() != asked_target)) {
       asked = true;
@@ -128,7 +128,7 @@ void Queue::Push(const PackedHits& hits, LossCounts& lost) {
       wanted = options_.wants_hit(asked_probe, asked_target);
     }
     if (wanted) PushHit(hit, lost);
-  });
+  }
   WakeReader();
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <deque>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -22,7 +23,7 @@ class Queue {
   explicit Queue(SubscribeOptions options) : options_(std::move(options)) {}
 
   // Takes what the subscriber wants or drops something; adds the records dropped to `lost`.
-  void Push(const PackedHits& hits, LossCounts& lost);
+  void Push(std::span<const HitView> hits, LossCounts& lost);
   void Push(const TargetNotice& notice, LossCounts& lost);
   std::vector<Batch> Next(size_t max_bytes, std::chrono::milliseconds timeout);
   void Close();

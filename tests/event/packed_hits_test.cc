@@ -56,7 +56,7 @@ TEST(PackedHits, EachHitKeepsItsSchema) {
   size_t i = 0;
   hits.ForEach([&](const HitView& hit) {
     EXPECT_EQ(*hit.schema, schemas[i * 7 % 100]);
-    EXPECT_EQ(hit.payload.size(), i % 9);
+    EXPECT_EQ(hit.payload().size(), i % 9);
     EXPECT_EQ(hit.header->probe, i++);
   });
   EXPECT_EQ(i, 1000u);
