@@ -5,6 +5,8 @@ import subprocess
 GOALS = {
     "number_and_string": ("optimized hit, u64 and an 11-character string", 30),
     "number": ("optimized hit, u64", None),
+    "return": ("optimized return, $retval", 60),
+    "entry_and_return": ("optimized entry and return", 80),
     "filtered": ("optimized hit, filtered out by a number", 12),
     "filtered_text": ("optimized hit, filtered out by a text", 12),
     "count": ("optimized hit, count only", 8),

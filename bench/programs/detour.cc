@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/detour/detour.h"
+#include "engine/detour/trampoline.h"
 #include "engine/lang/definition_set.h"
 #include "engine/lang/filter.h"
 #include "engine/ring/layout.h"
@@ -29,6 +30,9 @@ constexpr int kRounds = 201;
 constexpr int kCalls = 4096;  // a round; what they record fits in the ring
 constexpr uint64_t kRingBytes = 1 << 20;
 constexpr size_t kBufferOffset = 4096;
+constexpr size_t kTrampolineOffset = 3 * 4096;
+constexpr uint32_t kEntryProbe = 0;
+constexpr uint32_t kReturnProbe = 1;
 constexpr size_t kJumpBytes = 5;
 // endbr64; mov %rdi,%rax; ret
 constexpr std::array<uint8_t, 8> kFunction = {0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x89, 0xf8, 0xc3};
@@ -48,10 +52,11 @@ class AnyFile : public lang::FileNamespace {
   }
 };
 
-std::shared_ptr<const lang::Definition> Define(const std::string& arguments) {
+std::shared_ptr<const lang::Definition> Define(const std::string& kind,
+                                               const std::string& arguments) {
   AnyFile files;
   lang::DefinitionSet set(lang::Dialect::kExtended);
-  const auto applied = set.Apply("p:bench/hit /bin/x:0x10 " + arguments, files);
+  const auto applied = set.Apply(kind + ":bench/hit /bin/x:0x10 " + arguments, files);
   if (!applied.added) std::abort();
   return set.Find(*applied.added);
 }
@@ -59,13 +64,23 @@ std::shared_ptr<const lang::Definition> Define(const std::string& arguments) {
 // A function, with a detour unless there are no arguments.
 class Function {
  public:
-  explicit Function(const char* arguments = nullptr, const char* filter = nullptr) {
+  // With an entry probe and a return probe, where there are arguments for them.
+  explicit Function(const char* entry = nullptr, const char* filter = nullptr,
+                    const char* exit = nullptr) {
     std::memcpy(code_, kFunction.data(), kFunction.size());
-    if (arguments != nullptr) Install(Define(arguments), filter);
+    if (entry == nullptr && exit == nullptr) return;
+    std::vector<detour::DetourProbe> probes;
+    if (entry != nullptr) probes.push_back(Probe("p", entry, kEntryProbe));
+    if (filter != nullptr) {
+      filter_ = *lang::CompileFilter(filter, definitions_.front()->schema, {});
+      probes.front().filter = &filter_.code;
+    }
+    Install(probes, exit != nullptr ? PlaceTrampoline(Probe("r", exit, kReturnProbe)) : 0);
   }
 
-  void SetMode(ring::ProbeMode mode) {
-    auto* control = reinterpret_cast<ring::ProbeControl*>(control_ + geometry_.control_offset(0));
+  void SetMode(ring::ProbeMode mode, uint32_t index = kEntryProbe) {
+    auto* control =
+        reinterpret_cast<ring::ProbeControl*>(control_ + geometry_.control_offset(index));
     control->mode = mode;
   }
 
@@ -73,8 +88,14 @@ class Function {
   size_t code_bytes() const { return code_bytes_; }
 
  private:
-  void Install(std::shared_ptr<const lang::Definition> definition, const char* filter);
+  detour::DetourProbe Probe(const char* kind, const char* arguments, uint32_t index);
+  uint64_t PlaceTrampoline(const detour::DetourProbe& probe);
+  void Install(std::span<const detour::DetourProbe> probes, uint64_t trampoline);
+  detour::SharedMemory memory() const {
+    return {reinterpret_cast<uint64_t>(control_), reinterpret_cast<uint64_t>(ring_), geometry_};
+  }
 
+  std::vector<std::shared_ptr<const lang::Definition>> definitions_;
   lang::Filter filter_;
   size_t code_bytes_ = 0;
   const ring::Geometry geometry_{.cpu_count = 16, .ring_bytes = kRingBytes};
@@ -83,24 +104,38 @@ class Function {
   std::byte* const ring_ = Map(geometry_.ring_area_bytes(), PROT_READ | PROT_WRITE);
 };
 
-void Function::Install(std::shared_ptr<const lang::Definition> definition, const char* filter) {
+detour::DetourProbe Function::Probe(const char* kind, const char* arguments, uint32_t index) {
+  definitions_.push_back(Define(kind, arguments));
+  SetMode(ring::kModeRecord, index);
+  return {.program = definitions_.back()->program.get(), .limits = {}, .index = index};
+}
+
+uint64_t Function::PlaceTrampoline(const detour::DetourProbe& probe) {
+  const auto thread = reinterpret_cast<uint64_t>(__builtin_thread_pointer());
+  auto* entry = reinterpret_cast<ring::ThreadEntry*>(
+      control_ + geometry_.thread_offset(ring::ThreadHash(thread)));
+  *entry = {.thread = thread, .shadow_stack = geometry_.shadow_offset(0)};
+  const auto trampoline = detour::AssembleTrampoline(
+      {.function = reinterpret_cast<uint64_t>(code_), .probes = {&probe, 1}, .memory = memory()});
+  if (!trampoline.ok()) std::abort();
+  const std::vector<uint8_t>& code = trampoline->detour.code;
+  std::memcpy(code_ + kTrampolineOffset, code.data(), code.size());
+  return reinterpret_cast<uint64_t>(code_ + kTrampolineOffset);
+}
+
+void Function::Install(std::span<const detour::DetourProbe> probes, uint64_t trampoline) {
   reinterpret_cast<ring::ControlHeader*>(control_)->armed = static_cast<uint32_t>(::getpid());
-  SetMode(ring::kModeRecord);
   const auto site = reinterpret_cast<uint64_t>(code_);
   std::vector<arch::Instruction> region;
   for (size_t at = 0; at < kJumpBytes; at += region.back().length)
     region.push_back(*arch::Decode(std::span(kFunction).subspan(at), site + at));
-  detour::DetourProbe probe{.program = definition->program.get(), .limits = {}};
-  if (filter != nullptr) {
-    filter_ = *lang::CompileFilter(filter, definition->schema, {});
-    probe.filter = &filter_.code;
-  }
-  const detour::DetourRequest request{.site = site,
-                                      .buffer = site + kBufferOffset,
-                                      .region = region,
-                                      .probes = {&probe, 1},
-                                      .memory = {reinterpret_cast<uint64_t>(control_),
-                                                 reinterpret_cast<uint64_t>(ring_), geometry_}};
+  const detour::DetourRequest request{
+      .site = site,
+      .buffer = site + kBufferOffset,
+      .region = region,
+      .probes = probes,
+      .memory = memory(),
+      .hijack = {.trampoline = trampoline, .probes = {&kReturnProbe, 1}, .arguments = 0}};
   const auto detour = detour::Assemble(request);
   if (!detour.ok()) std::abort();
   std::memcpy(code_ + kBufferOffset, detour->code.data(), detour->code.size());
@@ -150,6 +185,8 @@ int main() {
   Function number("number=%di:u64");
   Function filtered("number=%di:u64 text=+0(%si):string", "number == 99999999");
   Function filtered_text("number=%di:u64 text=+0(%si):string", "text == \"Hello work\"");
+  Function returns(nullptr, nullptr, "value=$retval:u64");
+  Function both("number=%di:u64", nullptr, "value=$retval:u64");
   Function count("number=%di:u64");
   count.SetMode(ring::kModeCount);
   Function off("number=%di:u64");
@@ -164,6 +201,8 @@ int main() {
   };
   std::vector<Row> rows = {{"number_and_string", &two, {}},
                            {"number", &number, {}},
+                           {"return", &returns, {}},
+                           {"entry_and_return", &both, {}},
                            {"filtered", &filtered, {}},
                            {"filtered_text", &filtered_text, {}},
                            {"count", &count, {}},

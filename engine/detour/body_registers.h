@@ -16,6 +16,7 @@ inline const Xbyak::Reg64& kCommit = Xbyak::util::r10;
 inline const Xbyak::Reg64& kCursor = Xbyak::util::rdi;
 inline const Xbyak::Reg64& kLowBits = Xbyak::util::r11;
 
-inline constexpr int kPayload = sizeof(ring::RecordHeader);  // from kRecord
+inline constexpr uint32_t kEntryPayload = sizeof(ring::RecordHeader);  // from kRecord
+inline constexpr uint32_t kReturnPayload = kEntryPayload + sizeof(uint64_t);
 
 }  // namespace probed::detour

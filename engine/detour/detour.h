@@ -38,6 +38,13 @@ struct DetourProbe {
   uint32_t every = 1;  // of those that pass, one in so many is recorded, the rest `filtered`
 };
 
+// What a site does for return probes: their trampoline takes the place of the return address.
+struct Hijack {
+  uint64_t trampoline = 0;           // address of AssembleTrampoline's code; 0: no return probes
+  std::span<const uint32_t> probes;  // their indexes; while all are off nothing is hijacked
+  uint32_t arguments = 0;            // to be kept for $argN, at most ring::kShadowArguments
+};
+
 // Whether this processor has the rdpid instruction.
 bool HasRdpid();
 
@@ -48,6 +55,7 @@ struct DetourRequest {
   std::span<const DetourProbe> probes;
   SharedMemory memory;
   bool has_rdpid = HasRdpid();
+  Hijack hijack;
 };
 
 // A load that may fault, and where the thread goes on when it does. Offsets in the code.
@@ -96,7 +104,7 @@ struct Detour {
   uint32_t flags_begin = 0;
   uint32_t flags_end = 0;
   SharedMemory memory;
-  std::vector<ProbeBlock> blocks;  // one per probe
+  std::vector<ProbeBlock> blocks;  // one per probe, then one for the hijack if there is one
   uint32_t displaced = 0;          // the displaced instructions begin
   arch::RegionCopy region;         // their states; offsets are from `displaced`
 };

@@ -51,20 +51,24 @@ Error Unsupported(std::string_view what) {
           .metadata = {{"what", std::string(what)}}};
 }
 
-FetchEmitter::FetchEmitter(Assembler& assembler, const DetourProbe& probe, uint64_t site)
+FetchEmitter::FetchEmitter(Assembler& assembler, const DetourProbe& probe, const HitPlace& place)
     : a_(assembler),
       probe_(probe),
       code_(probe.program->code()),
-      site_(site),
+      place_(place),
+      payload_(place.is_return ? kReturnPayload : kEntryPayload),
       max_string_(lang::LongestString(probe.limits)),
-      strings_(assembler, max_string_, probe.limits.kernel_string_rules) {}
+      strings_(assembler, payload_, max_string_, probe.limits.kernel_string_rules) {}
 
 Status FetchEmitter::Check(const DetourProbe& probe) {
   const FetchCode& code = probe.program->code();
-  uint64_t most = kPayload + code.initial.size() + 2 * ring::kRecordAlignment;
+  uint64_t most = kReturnPayload + code.initial.size() + 2 * ring::kRecordAlignment;
   for (const FetchOp& op : code.ops) {
     if (op.code == FetchOpcode::kStoreComm) return Unsupported("$comm");
     if (op.code == FetchOpcode::kVector) return Unsupported("a vector register");
+    if (op.code == FetchOpcode::kArgument && op.index > ring::kShadowArguments) {
+      return Unsupported("an argument at return that was passed on the stack");
+    }
     most += MostData(op, code, lang::LongestString(probe.limits));
   }
   if (most > ring::kMaxRecordBytes) return Unsupported("a record that may exceed 512 KiB");
@@ -118,7 +122,7 @@ void FetchEmitter::Store() {
   StoreInitial();
   if (HasData(probe_)) {
     strings_.LoadConstants();
-    a_.lea(kCursor, ptr[kRecord + (kPayload + fixed_bytes())]);
+    a_.lea(kCursor, ptr[kRecord + (payload_ + fixed_bytes())]);
   }
   EmitFields(Pass::kStore);
 }
@@ -168,7 +172,7 @@ void FetchEmitter::EmitOp(const FetchOp& op, Pass pass, Label& leave) {
       return SetLength(op);
     case FetchOpcode::kStoreValue:
       ExtractBits(op);
-      return StoreNumber(kRecord + (kPayload + op.slot), op.size);
+      return StoreNumber(kRecord + (payload_ + op.slot), op.size);
     case FetchOpcode::kStoreMemory:
       return StoreMemory(op);
     case FetchOpcode::kStoreString:
@@ -189,19 +193,32 @@ void FetchEmitter::EmitOp(const FetchOp& op, Pass pass, Label& leave) {
 void FetchEmitter::Produce(const FetchOp& op, Label& leave) {
   switch (op.code) {
     case FetchOpcode::kRegister:
-      return a_.LoadProgramRegister(kValue, static_cast<lang::Reg>(op.index), site_);
+      return LoadRegister(static_cast<lang::Reg>(op.index));
     case FetchOpcode::kStackSlot:
       return LoadStackSlot(op.immediate);
     case FetchOpcode::kImmediate:
       return a_.mov(kValue, op.immediate);
     case FetchOpcode::kFileOffset:
       return a_.mov(kValue, probe_.file_base + op.immediate);
-    case FetchOpcode::kArgument:  // entry probes read theirs live
-      return a_.xor_(eax, eax);
+    case FetchOpcode::kArgument:
+      if (!place_.is_return) return a_.xor_(eax, eax);  // entry probes read theirs live
+      return LoadFromShadowFrame(offsetof(ring::ShadowFrame, arguments) + 8 * (op.index - 1u));
     default:  // kLoad
       a_.MayFault(leave);
       a_.mov(kValue, ptr[kValue + op.offset]);
   }
+}
+
+void FetchEmitter::LoadRegister(lang::Reg reg) {
+  if (place_.is_return && reg == lang::Reg::kIp) {
+    return LoadFromShadowFrame(offsetof(ring::ShadowFrame, caller));
+  }
+  a_.LoadProgramRegister(kValue, reg, place_.function);
+}
+
+void FetchEmitter::LoadFromShadowFrame(size_t offset) {
+  a_.mov(rax, a_.Slot(a_.frame().shadow_frame()));
+  a_.mov(rax, ptr[rax + offset]);
 }
 
 void FetchEmitter::LoadStackSlot(uint64_t index) {
@@ -256,7 +273,7 @@ void FetchEmitter::StoreMemory(const FetchOp& op) {
   Label element, next;
   const auto partly = std::make_shared<Label>();
   const auto got = std::make_shared<Label>();
-  const int slot = static_cast<int>(kPayload + op.slot);
+  const int slot = static_cast<int>(payload_ + op.slot);
   const bool is_array = op.count > 1;
   a_.lea(rsi, ptr[kValue + op.offset]);
   if (is_array) a_.lea(r9, ptr[kRecord + slot]);
@@ -350,7 +367,7 @@ void FetchEmitter::StoreInitial(uint32_t begin, uint32_t end) {
     uint64_t word = 0;
     std::memcpy(&word, code_.initial.data() + begin, size);
     a_.mov(rax, word);
-    StoreNumber(kRecord + (kPayload + begin), size);
+    StoreNumber(kRecord + (payload_ + begin), size);
     begin += size;
   }
 }
@@ -367,7 +384,7 @@ uint32_t FetchEmitter::StoreRepeated(uint32_t begin, uint32_t end) {
   std::memcpy(&word, first, sizeof(word));
   Label more;
   a_.mov(rax, word);
-  a_.lea(rsi, ptr[kRecord + (kPayload + begin)]);
+  a_.lea(rsi, ptr[kRecord + (payload_ + begin)]);
   a_.mov(ecx, count);
   a_.L(more);
   a_.mov(ptr[rsi], rax);

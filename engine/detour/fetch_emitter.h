@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "engine/detour/assembler.h"
+#include "engine/detour/hit_place.h"
 #include "engine/detour/string_code.h"
 #include "engine/lang/fetch_code.h"
 
@@ -17,7 +18,7 @@ Error Unsupported(std::string_view what);
 
 class FetchEmitter {
  public:
-  FetchEmitter(Assembler& assembler, const DetourProbe& probe, uint64_t site);
+  FetchEmitter(Assembler& assembler, const DetourProbe& probe, const HitPlace& place);
 
   // DETOUR_UNSUPPORTED: what only the daemon can fetch.
   static Status Check(const DetourProbe& probe);
@@ -33,9 +34,12 @@ class FetchEmitter {
 
   // For filters: rax = the number that a field stores, in its low bytes; 0 when it cannot be read.
   void LoadNumber(const lang::FetchField& field);
+  // rax = the program's register; %ip at return is the caller's.
+  void LoadRegister(lang::Reg reg);
   // rax = where the string that a field stores begins.
   void LoadAddress(const lang::FetchField& field, Label& unreadable);
 
+  uint32_t payload() const { return payload_; }
   uint32_t fixed_bytes() const { return static_cast<uint32_t>(code_.initial.size()); }
   // Data of literals, which Measure does not count.
   uint32_t literal_bytes() const;
@@ -51,6 +55,7 @@ class FetchEmitter {
   bool IsCertain(const lang::FetchField& field) const;
 
   void Produce(const lang::FetchOp& op, Label& leave);
+  void LoadFromShadowFrame(size_t offset);
   void LoadStackSlot(uint64_t index);
   void SetLength(const lang::FetchOp& op);
   void ExtractBits(const lang::FetchOp& op);
@@ -73,7 +78,8 @@ class FetchEmitter {
   Assembler& a_;
   const DetourProbe& probe_;
   const lang::FetchCode& code_;
-  const uint64_t site_;
+  const HitPlace& place_;
+  const uint32_t payload_;  // where it begins in the record
   const uint32_t max_string_;
   StringCode strings_;
 };

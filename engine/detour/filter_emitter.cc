@@ -118,8 +118,11 @@ void FilterEmitter::LoadOperand(const FilterOp& op) {
     case FilterOperand::kZero:
       a_.xor_(eax, eax);
       break;
-    default:  // kIp, kFunction: of an entry probe both are the site
-      a_.mov(rax, site_);
+    case FilterOperand::kIp:
+      fetch_.LoadRegister(lang::Reg::kIp);
+      break;
+    default:  // kFunction
+      a_.mov(rax, place_.function);
   }
   const bool is_signed = op.number == FilterNumber::kSigned;
   if (op.size == 1) is_signed ? a_.movsx(rax, al) : a_.movzx(eax, al);

@@ -11,8 +11,9 @@ namespace probed::detour {
 
 class FilterEmitter {
  public:
-  FilterEmitter(Assembler& assembler, const DetourProbe& probe, FetchEmitter& fetch, uint64_t site)
-      : a_(assembler), probe_(probe), code_(*probe.filter), fetch_(fetch), site_(site) {}
+  FilterEmitter(Assembler& assembler, const DetourProbe& probe, FetchEmitter& fetch,
+                const HitPlace& place)
+      : a_(assembler), probe_(probe), code_(*probe.filter), fetch_(fetch), place_(place) {}
 
   // DETOUR_UNSUPPORTED: what only the daemon can compare.
   static Status Check(const DetourProbe& probe);
@@ -31,7 +32,7 @@ class FilterEmitter {
   const DetourProbe& probe_;
   const lang::FilterCode& code_;
   FetchEmitter& fetch_;
-  const uint64_t site_;
+  const HitPlace& place_;
 };
 
 }  // namespace probed::detour

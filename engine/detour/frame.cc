@@ -44,6 +44,8 @@ Frame::Frame(FrameNeeds needs) : needs_(needs) {
   }
   scratch_ = offset;
   if (needs.strings) offset += kScratchBytes;
+  shadow_ = offset;
+  if (needs.shadow) offset += 16;
   size_ = offset + kRedZone;
 }
 

@@ -17,6 +17,7 @@ inline constexpr uint32_t kLengthWords = 4;
 struct FrameNeeds {
   bool strings = false;     // some probe stores data of variable length
   bool full_flags = false;  // some probe fetches %flags
+  bool shadow = false;      // a return: the shadow stack is at hand
 };
 
 class Frame {
@@ -40,6 +41,10 @@ class Frame {
   // 4 bytes: the length word (payload.h) that a string was measured to have.
   uint32_t length_word(uint32_t string) const { return scratch_ + 24 + 4 * string; }
 
+  // The ShadowStack of this thread, and the ShadowFrame that returns.
+  uint32_t shadow_stack() const { return shadow_; }
+  uint32_t shadow_frame() const { return shadow_ + 8; }
+
   struct Slot {
     uint8_t number = 0;  // the processor's number of the register
     uint16_t offset = 0;
@@ -53,6 +58,7 @@ class Frame {
   FrameNeeds needs_;
   uint32_t status_flags_ = 0;
   uint32_t scratch_ = 0;
+  uint32_t shadow_ = 0;
   uint32_t size_ = 0;
   std::vector<Slot> slots_;
 };

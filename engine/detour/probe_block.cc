@@ -28,17 +28,29 @@ constexpr uint32_t RoundUp(uint32_t bytes) {
 
 }  // namespace
 
-ProbeBlockEmitter::ProbeBlockEmitter(Assembler& assembler, const DetourRequest& request,
-                                     const DetourProbe& probe)
+Result<FrameNeeds> CheckProbes(std::span<const DetourProbe> probes) {
+  FrameNeeds needs;
+  for (const DetourProbe& probe : probes) {
+    PROBED_RETURN_IF_ERROR(FetchEmitter::Check(probe));
+    if (probe.filter != nullptr) PROBED_RETURN_IF_ERROR(FilterEmitter::Check(probe));
+    const FrameNeeds more = FetchEmitter::NeedsOf(probe);
+    needs.strings |= more.strings;
+    needs.full_flags |= more.full_flags;
+  }
+  return needs;
+}
+
+ProbeBlockEmitter::ProbeBlockEmitter(Assembler& assembler, const DetourProbe& probe,
+                                     const HitPlace& place)
     : a_(assembler),
-      request_(request),
+      place_(place),
       probe_(probe),
       has_data_(FetchEmitter::HasData(probe)),
-      fetch_(assembler, probe, request.site) {}
+      fetch_(assembler, probe, place) {}
 
 ProbeBlock ProbeBlockEmitter::Emit() {
   block_.begin = a_.here();
-  const SharedMemory& memory = request_.memory;
+  const SharedMemory& memory = place_.memory;
   a_.mov(rdx, memory.control + memory.geometry.control_offset(probe_.index));
   a_.mov(eax, dword[rdx + offsetof(ring::ProbeControl, mode)]);
   a_.cmp(eax, ring::kModeRecord);
@@ -69,18 +81,18 @@ bool ProbeBlockEmitter::IsAlwaysOversize() const {
 }
 
 uint32_t ProbeBlockEmitter::FixedLength() const {
-  return kPayload + fetch_.fixed_bytes() + fetch_.literal_bytes();
+  return fetch_.payload() + fetch_.fixed_bytes() + fetch_.literal_bytes();
 }
 
 void ProbeBlockEmitter::EmitFilter() {
-  if (probe_.filter != nullptr) FilterEmitter(a_, probe_, fetch_, request_.site).Emit(filtered_);
+  if (probe_.filter != nullptr) FilterEmitter(a_, probe_, fetch_, place_).Emit(filtered_);
   if (probe_.every > 1) EmitSampling();
 }
 
 // `sampled` counts down, and a hit that takes it below zero is recorded and puts `every` on top. So
 // one in `every` is, however many threads there are.
 void ProbeBlockEmitter::EmitSampling() {
-  const SharedMemory& memory = request_.memory;
+  const SharedMemory& memory = place_.memory;
   a_.mov(rdx, memory.ring + memory.geometry.counters_offset(probe_.index) +
                   offsetof(ProbeCounters, sampled));
   a_.lock();
@@ -100,7 +112,7 @@ void ProbeBlockEmitter::EmitMeasure() {
     a_.ja(oversize_, kNear);
   }
   a_.mov(eax, kTotal.cvt32());
-  a_.lea(ecx, ptr[rax + (FixedLength() - kPayload)]);
+  a_.lea(ecx, ptr[rax + (FixedLength() - kEntryPayload)]);
   a_.mov(dword[rsp + a_.frame().payload_bytes()], ecx);
   a_.lea(r11, ptr[rax + (FixedLength() + kSlack + ring::kRecordAlignment - 1)]);
   a_.and_(r11, -static_cast<int>(ring::kRecordAlignment));
@@ -114,7 +126,7 @@ void ProbeBlockEmitter::WithLength(Operand operand) {
 
 // rcx = number of this CPU, r9 = time.
 void ProbeBlockEmitter::EmitCpuAndTime() {
-  if (request_.has_rdpid) {
+  if (place_.has_rdpid) {
     a_.ReadProcessorId(rcx);
     a_.rdtsc();
   } else {
@@ -123,7 +135,7 @@ void ProbeBlockEmitter::EmitCpuAndTime() {
   a_.shl(rdx, 32);
   a_.lea(r9, ptr[rdx + rax]);
   a_.and_(ecx, 0xfff);  // the kernel puts the node's number above (vdso_encode_cpunode)
-  a_.mov(eax, request_.memory.geometry.cpu_count - 1);
+  a_.mov(eax, place_.memory.geometry.cpu_count - 1);
   a_.cmp(ecx, eax);
   a_.cmova(ecx, eax);
 }
@@ -131,16 +143,16 @@ void ProbeBlockEmitter::EmitCpuAndTime() {
 // On success: kRecord, kCommit, r9 = time. rsi = the ring's head, rdx = its tail, rcx = its
 // records.
 void ProbeBlockEmitter::EmitReservation() {
-  const ring::Geometry& geometry = request_.memory.geometry;
+  const ring::Geometry& geometry = place_.memory.geometry;
   const auto ring_bytes = static_cast<uint32_t>(geometry.ring_bytes);
   EmitCpuAndTime();
   a_.shl(ecx, std::countr_zero(sizeof(ring::RingTail)));
-  a_.mov(rsi, request_.memory.ring + geometry.head_offset(0));
+  a_.mov(rsi, place_.memory.ring + geometry.head_offset(0));
   a_.lea(rsi, ptr[rsi + rcx * (sizeof(ring::RingHeader) / sizeof(ring::RingTail))]);
-  a_.mov(rdx, request_.memory.control + geometry.tail_offset(0));
+  a_.mov(rdx, place_.memory.control + geometry.tail_offset(0));
   a_.add(rdx, rcx);
   a_.shl(rcx, std::countr_zero(geometry.ring_bytes / sizeof(ring::RingTail)));
-  a_.mov(rax, request_.memory.ring + geometry.records_offset(0));
+  a_.mov(rax, place_.memory.ring + geometry.records_offset(0));
   a_.add(rcx, rax);
   a_.L(retry_);
   a_.mov(r10, ptr[rdx]);
@@ -176,7 +188,7 @@ void ProbeBlockEmitter::EmitReservation() {
 
 // rax = head, r8 = its place in the lap: takes what is left of the lap, then tries again.
 void ProbeBlockEmitter::EmitPadding() {
-  const auto ring_bytes = static_cast<uint32_t>(request_.memory.geometry.ring_bytes);
+  const auto ring_bytes = static_cast<uint32_t>(place_.memory.geometry.ring_bytes);
   Label commit;
   a_.L(padding_);
   a_.mov(r10d, ring_bytes);
@@ -214,13 +226,17 @@ void ProbeBlockEmitter::EmitHeader() {
     a_.lea(rax, ptr[kRecord + r11 - kSlack]);
     a_.mov(a_.Slot(a_.frame().limit()), rax);
   } else {
-    a_.mov(rax, uint64_t{fetch_.fixed_bytes()} << 32 | probe_.index);
+    a_.mov(rax, uint64_t{FixedLength() - kEntryPayload} << 32 | probe_.index);
     a_.mov(ptr[kRecord + offsetof(RecordHeader, probe)], rax);
   }
 }
 
 void ProbeBlockEmitter::EmitRecord() {
   EmitHeader();
+  if (place_.is_return) {
+    fetch_.LoadRegister(lang::Reg::kIp);
+    a_.mov(ptr[kRecord + kEntryPayload], rax);
+  }
   fetch_.Store();
   a_.mov(ptr[kRecord + offsetof(RecordHeader, commit)], kCommit);
   block_.reserved.back().end = a_.here();
@@ -250,7 +266,7 @@ void ProbeBlockEmitter::EmitCounting() {
   a_.jne(end_);
   a_.mov(eax, offsetof(ProbeCounters, counted));
   a_.L(count);
-  const SharedMemory& memory = request_.memory;
+  const SharedMemory& memory = place_.memory;
   a_.mov(rdx, memory.ring + memory.geometry.counters_offset(probe_.index));
   a_.lock();
   a_.inc(qword[rdx + rax]);

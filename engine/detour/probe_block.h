@@ -10,9 +10,12 @@
 
 namespace probed::detour {
 
+// DETOUR_UNSUPPORTED, or what a frame for all of them must have.
+Result<FrameNeeds> CheckProbes(std::span<const DetourProbe> probes);
+
 class ProbeBlockEmitter {
  public:
-  ProbeBlockEmitter(Assembler& assembler, const DetourRequest& request, const DetourProbe& probe);
+  ProbeBlockEmitter(Assembler& assembler, const DetourProbe& probe, const HitPlace& place);
 
   ProbeBlock Emit();
 
@@ -32,7 +35,7 @@ class ProbeBlockEmitter {
   void WithLength(Operand operand);
 
   Assembler& a_;
-  const DetourRequest& request_;
+  const HitPlace& place_;
   const DetourProbe& probe_;
   const bool has_data_;
   FetchEmitter fetch_;

@@ -92,9 +92,9 @@ void StringCode::CopyMeasured(int32_t offset, uint32_t length_word, uint32_t slo
   a_.mov(ecx, dword[rsp + length_word]);
   a_.mov(eax, edi);
   a_.sub(eax, kRecord.cvt32());
-  a_.sub(eax, kPayload);
-  a_.mov(dword[kRecord + (kPayload + slot)], eax);
-  a_.mov(dword[kRecord + (kPayload + slot + 4)], ecx);
+  a_.sub(eax, payload_);
+  a_.mov(dword[kRecord + (payload_ + slot)], eax);
+  a_.mov(dword[kRecord + (payload_ + slot + 4)], ecx);
   if (!kernel_rules_) a_.and_(ecx, ~lang::kTruncatedBit);
   a_.lea(r9, ptr[kCursor + rcx]);
   a_.cmp(ecx, 8);
@@ -119,7 +119,7 @@ void StringCode::CopyMeasured(int32_t offset, uint32_t length_word, uint32_t slo
   a_.mov(kCursor, r9);
   a_.Later([=, this] {
     a_.L(*fault);
-    a_.mov(dword[kRecord + (kPayload + slot + 4)], lang::kFaultSlot);
+    a_.mov(dword[kRecord + (payload_ + slot + 4)], lang::kFaultSlot);
     a_.jmp(*done, CodeGenerator::T_NEAR);
   });
 }
@@ -218,9 +218,9 @@ void StringCode::StoreSlot(Slot slot) {
   a_.or_(eax, ecx);
   a_.shl(rax, 32);
   a_.sub(rdx, kRecord);
-  a_.sub(edx, kPayload);
+  a_.sub(edx, payload_);
   a_.or_(rax, rdx);
-  const auto offset = kPayload + slot.offset;
+  const auto offset = payload_ + slot.offset;
   if (!slot.in_array) return a_.mov(ptr[kRecord + offset], rax);
   a_.mov(rsi, a_.Slot(a_.frame().array_index()));
   a_.mov(ptr[kRecord + rsi * 8 + offset], rax);

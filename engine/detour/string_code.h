@@ -17,8 +17,9 @@ class StringCode {
     bool in_array = false;
   };
 
-  StringCode(Assembler& assembler, uint32_t max_string, bool kernel_rules)
-      : a_(assembler), max_string_(max_string), kernel_rules_(kernel_rules) {}
+  // `payload`: where it begins in the record.
+  StringCode(Assembler& assembler, uint32_t payload, uint32_t max_string, bool kernel_rules)
+      : a_(assembler), payload_(payload), max_string_(max_string), kernel_rules_(kernel_rules) {}
 
   void LoadConstants();
   // kTotal += what the string at kValue + offset takes in the record. `length_word`: where on the
@@ -40,6 +41,7 @@ class StringCode {
   void EndTooLong();
 
   Assembler& a_;
+  const uint32_t payload_;
   const uint32_t max_string_;
   const bool kernel_rules_;  // a string that is too long is a fault
 };

@@ -3,9 +3,9 @@
 // between generated code (engine/detour) and the reader (reader.h). Two memfds per process:
 //
 //   control  written by the daemon only, mapped read-only in the target and sealed against more:
-//            ControlHeader, tails[cpu_count], ProbeControl[kMaxProbes]
+//            ControlHeader, tails[cpu_count], ProbeControl[kMaxProbes], ThreadEntry[kThreadEntries]
 //   ring     written by the target: ProbeCounters[kMaxProbes], then for each CPU a RingHeader, then
-//            for each CPU `ring_bytes` of records
+//            for each CPU `ring_bytes` of records, then ShadowStack[kMaxShadowStacks]
 //
 // What is in the ring memfd is hostile input. Little-endian, naturally aligned.
 
@@ -83,6 +83,45 @@ constexpr uint64_t CommitWord(uint64_t position, uint64_t length) {
 
 // A return probe's payload is preceded by the real return address (counted in payload_bytes).
 
+// Return probes. A thread finds its shadow stack in a hash table that the daemon fills before the
+// thread runs: open addressing from ThreadHash(), the next entry after the last being the first. A
+// thread that is not there counts as missed. The table is never full.
+inline constexpr uint32_t kThreadHashBits = 13;
+inline constexpr uint32_t kThreadEntries = 1u << kThreadHashBits;
+inline constexpr uint32_t kMaxShadowStacks = kThreadEntries / 2;
+
+struct ThreadEntry {
+  static constexpr uint64_t kFree = 0;     // a search ends here
+  static constexpr uint64_t kRemoved = 1;  // and goes on here
+  uint64_t thread = kFree;                 // fs base
+  uint64_t shadow_stack = 0;               // offset of its ShadowStack in the ring memfd
+};
+
+inline constexpr uint64_t kThreadHashFactor = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio
+constexpr uint32_t ThreadHash(uint64_t thread) {
+  return static_cast<uint32_t>(thread * kThreadHashFactor >> (64 - kThreadHashBits));
+}
+
+inline constexpr uint32_t kShadowFrames = 64;  // as the kernel's MAX_URETPROBE_DEPTH
+inline constexpr uint32_t kShadowArguments = 6;
+
+// One hijacked return. The frame is alive while the word at `slot` is `trampoline`; dead ones are
+// taken off when they are found on top, so others may linger below.
+struct ShadowFrame {
+  uint64_t slot = 0;        // address of the stack word that held the return address
+  uint64_t next = 0;        // what it held: of a tail call, the trampoline of the frame below
+  uint64_t caller = 0;      // the real return address behind all of them
+  uint64_t trampoline = 0;  // what it holds now
+  uint64_t probe = 0;       // the first return probe of the function: counts what is missed
+  uint64_t arguments[kShadowArguments] = {};  // $arg1... at entry
+};
+
+// Written by its own thread only, or by the daemon while that is stopped.
+struct alignas(64) ShadowStack {
+  uint64_t depth = 0;  // frames in use; grows after the frame is written, before the slot is
+  ShadowFrame frames[kShadowFrames] = {};
+};
+
 // Sizes and offsets that follow from the number of CPUs and the size of each ring.
 struct Geometry {
   uint32_t cpu_count = 0;   // rings; CPU numbers at or above it share the last one
@@ -94,7 +133,10 @@ struct Geometry {
   constexpr uint64_t control_offset(uint32_t probe) const {
     return tail_offset(cpu_count) + probe * sizeof(ProbeControl);
   }
-  constexpr uint64_t control_bytes() const { return RoundToPage(control_offset(kMaxProbes)); }
+  constexpr uint64_t thread_offset(uint32_t entry) const {
+    return control_offset(kMaxProbes) + entry * sizeof(ThreadEntry);
+  }
+  constexpr uint64_t control_bytes() const { return RoundToPage(thread_offset(kThreadEntries)); }
   constexpr uint64_t counters_offset(uint32_t probe) const { return probe * sizeof(ProbeCounters); }
   constexpr uint64_t head_offset(uint32_t cpu) const {
     return counters_offset(kMaxProbes) + cpu * sizeof(RingHeader);
@@ -102,7 +144,12 @@ struct Geometry {
   constexpr uint64_t records_offset(uint32_t cpu) const {
     return RoundToPage(head_offset(cpu_count)) + cpu * ring_bytes;
   }
-  constexpr uint64_t ring_area_bytes() const { return records_offset(cpu_count); }
+  constexpr uint64_t shadow_offset(uint32_t stack) const {
+    return records_offset(cpu_count) + stack * sizeof(ShadowStack);
+  }
+  constexpr uint64_t ring_area_bytes() const {
+    return RoundToPage(shadow_offset(kMaxShadowStacks));
+  }
 
  private:
   static constexpr uint64_t RoundToPage(uint64_t bytes) { return (bytes + 4095) & ~uint64_t{4095}; }

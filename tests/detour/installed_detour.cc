@@ -18,15 +18,18 @@ constexpr uint64_t kOriginal = 0x1000;
 constexpr uint64_t kBuffer = 0x2000;
 constexpr size_t kJumpBytes = 5;
 
-const InstalledDetour* installed = nullptr;
+struct Installed {
+  const Detour* detour;
+  uint64_t address;
+};
+std::vector<Installed> installed;
 volatile uint64_t fix_up_count = 0;
 
 // What the daemon does when it sees the signal first.
 void OnFault(int signal, siginfo_t*, void* context) {
   auto& ip = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
-  if (installed != nullptr) {
-    const auto resume =
-        FixUpAddress(installed->detour(), installed->buffer(), static_cast<uint64_t>(ip));
+  for (const Installed& each : installed) {
+    const auto resume = FixUpAddress(*each.detour, each.address, static_cast<uint64_t>(ip));
     if (resume) {
       fix_up_count = fix_up_count + 1;
       ip = static_cast<greg_t>(*resume);
@@ -108,6 +111,22 @@ const ring::ProbeCounters& Memory::counters(uint32_t probe) const {
   return At<ring::ProbeCounters>(ring_, geometry_.counters_offset(probe));
 }
 
+ring::ShadowStack& Memory::shadow_stack() {
+  return At<ring::ShadowStack>(ring_, geometry_.shadow_offset(0));
+}
+
+void Memory::SetThreadKnown(bool known) {
+  const auto thread = reinterpret_cast<uint64_t>(__builtin_thread_pointer());
+  // Behind another one, which the search has to pass.
+  uint32_t entry = ring::ThreadHash(thread);
+  At<ring::ThreadEntry>(control_, geometry_.thread_offset(entry)).thread =
+      ring::ThreadEntry::kRemoved;
+  entry = (entry + 1) % ring::kThreadEntries;
+  At<ring::ThreadEntry>(control_, geometry_.thread_offset(entry)) = {
+      .thread = known ? thread : ring::ThreadEntry::kFree,
+      .shadow_stack = geometry_.shadow_offset(0)};
+}
+
 uint64_t Memory::tail() const {
   return At<ring::RingTail>(control_, geometry_.tail_offset(0)).tail;
 }
@@ -142,10 +161,19 @@ std::vector<Record> Memory::TakeRecords() {
   return records;
 }
 
-InstalledDetour::InstalledDetour(Memory& memory, std::span<const DetourProbe> probes,
-                                 std::span<const uint8_t> function, bool has_rdpid)
-    : code_(kCodeBytes, PROT_EXEC) {
+FaultScope::FaultScope(const Detour& detour, uint64_t address) {
   HandleFaults();
+  installed.push_back({&detour, address});
+}
+
+FaultScope::~FaultScope() {
+  installed.pop_back();
+}
+
+InstalledDetour::InstalledDetour(Memory& memory, std::span<const DetourProbe> probes,
+                                 std::span<const uint8_t> function, bool has_rdpid,
+                                 const Hijack& hijack)
+    : code_(kCodeBytes, PROT_EXEC) {
   std::memcpy(code_.data(), function.data(), function.size());
   std::memcpy(code_.data() + kOriginal, function.data(), function.size());
   region_ = DecodeRegion(function, site());
@@ -156,7 +184,8 @@ InstalledDetour::InstalledDetour(Memory& memory, std::span<const DetourProbe> pr
                               .region = region_,
                               .probes = probes,
                               .memory = memory.shared(),
-                              .has_rdpid = has_rdpid};
+                              .has_rdpid = has_rdpid,
+                              .hijack = hijack};
   auto detour = Assemble(request);
   if (!detour.ok()) {
     refusal_ = detour.error().ToString();
@@ -168,11 +197,7 @@ InstalledDetour::InstalledDetour(Memory& memory, std::span<const DetourProbe> pr
   const auto distance = static_cast<uint32_t>(kBuffer - kJumpBytes);
   code_.data()[0] = std::byte{0xe9};
   std::memcpy(code_.data() + 1, &distance, sizeof(distance));
-  installed = this;
-}
-
-InstalledDetour::~InstalledDetour() {
-  installed = nullptr;
+  faults_.emplace(detour_, buffer());
 }
 
 uint64_t InstalledDetour::buffer() const {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,6 +50,9 @@ class Memory {
   void SetTail(uint64_t tail);
   void SetHead(uint64_t head);
   uint64_t head() const;
+  // The calling thread's shadow stack; and whether it can be found.
+  ring::ShadowStack& shadow_stack();
+  void SetThreadKnown(bool known);
   const ring::ProbeCounters& counters(uint32_t probe) const;
   uint64_t tail() const;
   // All records that are committed behind the tail, read as layout.h says.
@@ -67,12 +71,21 @@ class Memory {
   Mapping ring_;
 };
 
+// While it lives, loads of `detour`, whose code is at `address`, may fault.
+class FaultScope {
+ public:
+  FaultScope(const Detour& detour, uint64_t address);
+  ~FaultScope();
+  FaultScope(const FaultScope&) = delete;
+  FaultScope& operator=(const FaultScope&) = delete;
+};
+
 class InstalledDetour {
  public:
   // Every program gets the index of its place in `probes`, and is set to record.
   InstalledDetour(Memory& memory, std::span<const DetourProbe> probes,
-                  std::span<const uint8_t> function, bool has_rdpid = HasRdpid());
-  ~InstalledDetour();
+                  std::span<const uint8_t> function, bool has_rdpid = HasRdpid(),
+                  const Hijack& hijack = {});
   InstalledDetour(const InstalledDetour&) = delete;
   InstalledDetour& operator=(const InstalledDetour&) = delete;
 
@@ -94,6 +107,7 @@ class InstalledDetour {
   std::vector<arch::Instruction> region_;
   Detour detour_;
   std::string refusal_;
+  std::optional<FaultScope> faults_;
 };
 
 }  // namespace probed::detour::testing

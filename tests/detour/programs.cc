@@ -7,12 +7,13 @@
 
 namespace probed::detour::testing {
 
-std::shared_ptr<const lang::Definition> Define(const std::string& arguments,
-                                               lang::Dialect dialect) {
+std::shared_ptr<const lang::Definition> Define(const std::string& arguments, lang::Dialect dialect,
+                                               lang::ProbeKind kind) {
   lang::testing::FakeFiles files;
   files.AddFile("/bin/x", 1);
   lang::DefinitionSet set(dialect);
-  const auto applied = set.Apply("p:g/e /bin/x:0x10 " + arguments, files);
+  const auto applied = set.Apply(
+      (kind == lang::ProbeKind::kEntry ? "p" : "r") + (":g/e /bin/x:0x10 " + arguments), files);
   EXPECT_TRUE(applied.verdict.ok) << arguments << ": " << applied.verdict.explanation;
   return applied.verdict.ok ? set.Find(set.ids().front()) : nullptr;
 }

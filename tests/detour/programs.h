@@ -11,6 +11,7 @@ namespace probed::detour::testing {
 
 // Of `arguments`, as in "a=%di:u64 b=+0(%si):string". Null, and the test fails, when refused.
 std::shared_ptr<const lang::Definition> Define(const std::string& arguments,
-                                               lang::Dialect dialect = lang::Dialect::kExtended);
+                                               lang::Dialect dialect = lang::Dialect::kExtended,
+                                               lang::ProbeKind kind = lang::ProbeKind::kEntry);
 
 }  // namespace probed::detour::testing
