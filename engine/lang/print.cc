@@ -1,5 +1,6 @@
 #include "engine/lang/print.h"
 
+#include <charconv>
 #include <iterator>
 #include <string_view>
 
@@ -7,6 +8,42 @@
 
 namespace probed::lang {
 namespace {
+
+// Every hit that is printed passes here: numbers are written without a format string.
+
+void AppendDecimal(uint64_t number, std::string& out) {
+  const fmt::format_int digits(number);
+  out.append(digits.data(), digits.size());
+}
+
+void AppendDecimal(int64_t number, std::string& out) {
+  const fmt::format_int digits(number);
+  out.append(digits.data(), digits.size());
+}
+
+void AppendHex(uint64_t number, std::string& out) {
+  char digits[16];
+  const auto result = std::to_chars(digits, digits + sizeof(digits), number, 16);
+  out += "0x";
+  out.append(digits, result.ptr);
+}
+
+// printf's %WIDTHs: bytes are counted, not characters.
+void AppendRight(std::string_view text, size_t width, char fill, std::string& out) {
+  if (text.size() < width) out.append(width - text.size(), fill);
+  out += text;
+}
+
+void AppendRight(uint64_t number, size_t width, char fill, std::string& out) {
+  const fmt::format_int digits(number);
+  AppendRight({digits.data(), digits.size()}, width, fill, out);
+}
+
+void AppendLeft(int64_t number, size_t width, std::string& out) {
+  const size_t begin = out.size();
+  AppendDecimal(number, out);
+  if (out.size() - begin < width) out.append(width - (out.size() - begin), ' ');
+}
 
 // The extended dialect's bytes: printable ASCII as it is, the rest as \xNN.
 void AppendEscaped(std::string_view bytes, std::string& out) {
@@ -43,15 +80,14 @@ bool IsHex(BaseType base) {
 }
 
 void AppendUnsigned(BaseType base, uint64_t value, std::string& out) {
-  auto end = std::back_inserter(out);
   if (base == BaseType::kChar) {
     out += '\'';
     out += static_cast<char>(value);
     out += '\'';
   } else if (IsHex(base)) {
-    fmt::format_to(end, "0x{:x}", value);
+    AppendHex(value, out);
   } else {
-    fmt::format_to(end, "{}", value);
+    AppendDecimal(value, out);
   }
 }
 
@@ -62,7 +98,7 @@ void AppendScalar(BaseType base, const Scalar& scalar, std::string& out) {
   } else if (const auto* number = std::get_if<uint64_t>(&scalar)) {
     AppendUnsigned(base, *number, out);
   } else if (const auto* signed_number = std::get_if<int64_t>(&scalar)) {
-    fmt::format_to(end, "{}", *signed_number);
+    AppendDecimal(*signed_number, out);
   } else if (base == BaseType::kF32) {
     // The shortest text that reads back as the same float.
     fmt::format_to(end, "{}", static_cast<float>(std::get<double>(scalar)));
@@ -95,14 +131,26 @@ void AppendArguments(const EventSchema& schema, const std::vector<Value>& values
 void AppendTraceLine(const TraceLine& line, const EventSchema& schema,
                      const std::vector<Value>& values, std::string& out) {
   const uint64_t microseconds = (line.monotonic_ns + 500) / 1000;  // ftrace rounds to nearest
-  auto end = std::back_inserter(out);
-  fmt::format_to(end, "{:>16}-{:<7} [{:03}] {} {:5}.{:06}: {}: ", line.comm, line.tid, line.cpu,
-                 line.flags, microseconds / 1'000'000, microseconds % 1'000'000, line.event);
+  AppendRight(line.comm, 16, ' ', out);
+  out += '-';
+  AppendLeft(line.tid, 7, out);
+  out += " [";
+  AppendRight(line.cpu, 3, '0', out);
+  out += "] ";
+  out += line.flags;
+  out += ' ';
+  AppendRight(microseconds / 1'000'000, 5, ' ', out);
+  out += '.';
+  AppendRight(microseconds % 1'000'000, 6, '0', out);
+  out += ": ";
+  out += line.event;
+  out += ": (";
+  AppendHex(line.ip, out);
   if (line.kind == ProbeKind::kReturn) {
-    fmt::format_to(end, "(0x{:x} <- 0x{:x})", line.ip, line.function);
-  } else {
-    fmt::format_to(end, "(0x{:x})", line.ip);
+    out += " <- ";
+    AppendHex(line.function, out);
   }
+  out += ')';
   AppendArguments(schema, values, out);
 }
 

@@ -26,6 +26,17 @@ TEST(FormatTraceLine, Entry) {
             "arg2=0x5599cfc28040 s=\"world\" d=1311768467294899695");
 }
 
+TEST(FormatTraceLine, WidthsAreLeastWidthsAndCountBytes) {
+  TraceLine line;
+  line.comm = "caf\xc3\xa9";
+  line.tid = 123456789;
+  line.cpu = 1234;
+  line.monotonic_ns = 1'234'567'000'000'499;
+  line.event = "e";
+  EXPECT_EQ(FormatTraceLine(line, EventSchema{}, {}),
+            "           caf\xc3\xa9-123456789 [1234] ..... 1234567.000000: e: (0x0)");
+}
+
 TEST(FormatTraceLine, Return) {
   FakeContext context;
   context.regs[Reg::kAx] = 0x1234567890abcf64;
