@@ -31,14 +31,13 @@ std::string ReadInterpreter(const Image& image, const Headers& headers) {
 }  // namespace
 
 struct File::State {
-  State(Image opened, std::string opened_path)
-      : image(std::move(opened)), path(std::move(opened_path)) {}
+  explicit State(Image opened) : image(std::move(opened)) {}
 
   const SymbolIndex& Symbols() const {
     std::call_once(symbols_once, [this] { symbols.emplace(LoadAll()); });
     return *symbols;
   }
-  LookupContext Lookup() const { return {Symbols(), segments, path}; }
+  LookupContext Lookup() const { return {Symbols(), segments, name}; }
 
   const FrameIndex& Frames() const {
     std::call_once(frames_once, [this] { frames = FrameIndex::Read(image, headers, segments); });
@@ -50,7 +49,7 @@ struct File::State {
   }
 
   Image image;
-  std::string path, root;
+  std::string path, root, name;
   Headers headers;
   std::vector<Segment> segments;
   FileIdentity identity;
@@ -63,12 +62,15 @@ struct File::State {
   mutable FrameIndex frames;
 };
 
-Result<std::shared_ptr<const File>> File::Open(const std::string& path, const std::string& root) {
-  PROBED_TRY(Image image, Image::Open(path, root));
-  auto state = std::make_unique<State>(std::move(image), path);
+Result<std::shared_ptr<const File>> File::Open(const std::string& path, const std::string& root,
+                                               const std::string& name) {
+  PROBED_TRY(Image image, Image::Open(path, root, name));
+  auto state = std::make_unique<State>(std::move(image));
+  state->path = path;
   state->root = root;
-  PROBED_TRY(state->headers, ReadHeaders(state->image, path));
-  PROBED_TRY(state->segments, ReadSegments(state->headers, state->image.size(), path));
+  state->name = name.empty() ? path : name;
+  PROBED_TRY(state->headers, ReadHeaders(state->image, state->name));
+  PROBED_TRY(state->segments, ReadSegments(state->headers, state->image.size(), state->name));
   Notes notes = ReadNotes(state->image, state->headers);
   state->identity = {
       .device = state->image.device(), .inode = state->image.inode(), .build_id = notes.build_id};
@@ -80,8 +82,8 @@ Result<std::shared_ptr<const File>> File::Open(const std::string& path, const st
 File::File(std::unique_ptr<State> state) : state_(std::move(state)) {}
 File::~File() = default;
 
-const std::string& File::path() const {
-  return state_->path;
+const std::string& File::name() const {
+  return state_->name;
 }
 const FileIdentity& File::identity() const {
   return state_->identity;

@@ -30,13 +30,15 @@ struct FileIdentity {
 class File {
  public:
   // `path` may be /proc/PID/exe or /proc/PID/root/...; debuglink and build-id files are looked for
-  // beside it and under `root`/usr/lib/debug. Symbolic links below `root` resolve inside it.
+  // beside it and under `root`/usr/lib/debug. Symbolic links below `root` resolve inside it. `name`
+  // is what messages call the file, as the target sees it; empty: `path`.
   // NOT_ELF, ELF_MALFORMED, ELF_CLASS (not a 64-bit little-endian file), or open's errno.
   static Result<std::shared_ptr<const File>> Open(const std::string& path,
-                                                  const std::string& root = "");
+                                                  const std::string& root = "",
+                                                  const std::string& name = "");
   ~File();
 
-  const std::string& path() const;
+  const std::string& name() const;
   const FileIdentity& identity() const;
   bool position_independent() const;  // ET_DYN
   LinkAddr entry() const;

@@ -23,13 +23,17 @@ bool IsBelow(const std::string& path, const std::string& root) {
          path[root.size()] == '/';
 }
 
+Result<UniqueFd> Opened(long fd, const std::string& name) {
+  if (fd < 0) return ErrnoError(errno, "open " + name);
+  return UniqueFd(static_cast<int>(fd));
+}
+
 // openat2(2), RESOLVE_IN_ROOT: absolute links inside a container stay inside it.
-Result<UniqueFd> OpenInRoot(const std::string& root, const std::string& path) {
+Result<UniqueFd> OpenInRoot(const std::string& root, const std::string& path,
+                            const std::string& name) {
   PROBED_TRY(UniqueFd directory, OpenFile(root, O_PATH | O_DIRECTORY));
   open_how how{.flags = kOpenFlags, .mode = 0, .resolve = RESOLVE_IN_ROOT};
-  long fd = ::syscall(SYS_openat2, directory.get(), path.c_str(), &how, sizeof how);
-  if (fd < 0) return ErrnoError(errno, "open " + root + path);
-  return UniqueFd(static_cast<int>(fd));
+  return Opened(::syscall(SYS_openat2, directory.get(), path.c_str(), &how, sizeof how), name);
 }
 
 // Kernels before 5.6 and some seccomp profiles do not know openat2.
@@ -38,26 +42,29 @@ bool IsUnsupported(const Error& error) {
   return number != error.metadata.end() && number->second == std::to_string(ENOSYS);
 }
 
-Result<UniqueFd> OpenBytes(const std::string& path, const std::string& root) {
+Result<UniqueFd> OpenBytes(const std::string& path, const std::string& root,
+                           const std::string& name) {
   if (IsBelow(path, root)) {
-    auto fd = OpenInRoot(root, path.substr(root.size()));
+    auto fd = OpenInRoot(root, path.substr(root.size()), name);
     if (fd.ok() || !IsUnsupported(fd.error())) return fd;
   }
-  return OpenFile(path, kOpenFlags);
+  return Opened(::open(path.c_str(), kOpenFlags), name);
 }
 
 }  // namespace
 
-Result<Image> Image::Open(const std::string& path, const std::string& root) {
-  PROBED_TRY(UniqueFd fd, OpenBytes(path, root));
+Result<Image> Image::Open(const std::string& path, const std::string& root,
+                          const std::string& name) {
+  const std::string& shown = name.empty() ? path : name;
+  PROBED_TRY(UniqueFd fd, OpenBytes(path, root, shown));
   struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) return ErrnoError(errno, "stat " + path);
+  if (::fstat(fd.get(), &status) != 0) return ErrnoError(errno, "stat " + shown);
   if (!S_ISREG(status.st_mode)) {
     return Error{.code = ErrorCode::kInvalidArgument,
                  .reason = "NOT_ELF",
-                 .message = path + " is not a regular file",
+                 .message = shown + " is not a regular file",
                  .hint = "name a program or a shared library",
-                 .metadata = {{"path", path}}};
+                 .metadata = {{"path", shown}}};
   }
   return Image(std::move(fd), static_cast<uint64_t>(status.st_size), status.st_dev, status.st_ino);
 }

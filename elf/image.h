@@ -17,8 +17,9 @@ class Image {
   static constexpr uint64_t kMaxRead = uint64_t{512} << 20;
 
   // A regular file. With `root`, a `path` below it is resolved as a process whose root directory is
-  // `root` would: symbolic links do not lead out.
-  static Result<Image> Open(const std::string& path, const std::string& root);
+  // `root` would: symbolic links do not lead out. Errors call the file `name`; empty: `path`.
+  static Result<Image> Open(const std::string& path, const std::string& root,
+                            const std::string& name = "");
   explicit Image(std::vector<uint8_t> bytes);
 
   int fd() const { return fd_.get(); }                          // -1 in memory

@@ -24,9 +24,9 @@ Result<uint64_t> LoadBias(const File& file, const Module& module) {
   }
   return Error{.code = ErrorCode::kFailedPrecondition,
                .reason = "NOT_MAPPED",
-               .message = file.path() + " is not mapped executable there",
+               .message = file.name() + " is not mapped executable there",
                .hint = "",
-               .metadata = {{"path", file.path()}}};
+               .metadata = {{"path", file.name()}}};
 }
 
 }  // namespace probed::elf

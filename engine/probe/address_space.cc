@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "base/file.h"
@@ -49,11 +50,22 @@ bool IsFile(const std::string& path, uint64_t inode) {
   return ::stat(path.c_str(), &status) == 0 && status.st_ino == inode;
 }
 
+// The maps show paths as we would reach them; below another root the process has shorter ones.
+void MakePathsOfProcess(pid_t pid, std::vector<elf::Mapping>& mappings) {
+  std::error_code error;
+  std::string root = std::filesystem::read_symlink(fmt::format("/proc/{}/root", pid), error);
+  if (error || root == "/") return;
+  for (auto& mapping : mappings) {
+    if (mapping.path.starts_with(root + "/")) mapping.path.erase(0, root.size());
+  }
+}
+
 }  // namespace
 
 Result<AddressSpace> AddressSpace::Read(pid_t pid) {
   PROBED_TRY(std::string text, sys::ReadMaps(pid));
   PROBED_TRY(auto mappings, elf::ParseMaps(text));
+  MakePathsOfProcess(pid, mappings);
   return AddressSpace(pid, std::move(mappings));
 }
 

@@ -19,7 +19,7 @@ Result<std::shared_ptr<const elf::File>> FileCache::Open(const FileReference& fi
           status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec);
   std::lock_guard lock(mutex_);
   if (auto found = files_.find(key); found != files_.end()) return found->second;
-  PROBED_TRY(auto opened, elf::File::Open(file.open_path, root));
+  PROBED_TRY(auto opened, elf::File::Open(file.open_path, root, file.path));
   DropUnused();
   files_[key] = opened;
   return opened;
