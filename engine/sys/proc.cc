@@ -129,6 +129,15 @@ bool IsTaskOf(pid_t pid, pid_t tid) {
   return ::access(ProcPath(pid, "task/" + std::to_string(tid)).c_str(), F_OK) == 0;
 }
 
+std::vector<pid_t> ListChildren(pid_t pid, pid_t tid) {
+  std::vector<pid_t> children;
+  Result<std::string> text = ReadFile(ProcPath(pid, "task/" + std::to_string(tid) + "/children"));
+  if (!text.ok()) return children;
+  for (std::string_view word : Words(*text))
+    children.push_back(ParseNumber<pid_t>(word));
+  return children;
+}
+
 Result<std::string> ReadMaps(pid_t pid) {
   return ReadFile(ProcPath(pid, "maps"));
 }

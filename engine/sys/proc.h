@@ -44,6 +44,8 @@ Result<TaskStat> ReadTaskStat(pid_t tid);
 
 Result<std::vector<pid_t>> ListTasks(pid_t pid);
 bool IsTaskOf(pid_t pid, pid_t tid);
+// Processes that this thread has made; none without CONFIG_PROC_CHILDREN.
+std::vector<pid_t> ListChildren(pid_t pid, pid_t tid);
 Result<std::string> ReadMaps(pid_t pid);
 std::string ReadComm(pid_t tid);     // empty when gone
 std::string ReadCmdline(pid_t pid);  // arguments joined by spaces; empty when gone

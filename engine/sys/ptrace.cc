@@ -2,9 +2,13 @@
 
 #include <elf.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <cerrno>
+
+#include "engine/sys/interruptible_call.h"
 
 namespace probed::sys {
 namespace {
@@ -25,10 +29,15 @@ uint64_t AddressOf(T& object) {
 }  // namespace
 
 Errno Seize(pid_t tid, uint64_t options) {
-  return Request(PTRACE_SEIZE, tid, 0, options);
+  long result = InterruptibleCall(SYS_ptrace, PTRACE_SEIZE, tid, 0, static_cast<long>(options));
+  return {result < 0 ? static_cast<int>(-result) : 0};
 }
 Errno Interrupt(pid_t tid) {
   return Request(PTRACE_INTERRUPT, tid, 0, 0);
+}
+// The kernel's own answer is that we are no tracee of ours.
+bool IsPtraceFiltered() {
+  return Request(PTRACE_CONT, ::getpid(), 0, 0).value != ESRCH;
 }
 Errno Listen(pid_t tid) {
   return Request(PTRACE_LISTEN, tid, 0, 0);

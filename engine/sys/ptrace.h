@@ -16,9 +16,12 @@
 
 namespace probed::sys {
 
-// Attaches without stopping. `options` are PTRACE_O_* bits.
+// Attaches without stopping. `options` are PTRACE_O_* bits. Waits while the process is in an exec;
+// EINTR when kWakeSignal came.
 Errno Seize(pid_t tid, uint64_t options);
 Errno Interrupt(pid_t tid);
+// Whether a seccomp filter of our own keeps us from ptrace.
+bool IsPtraceFiltered();
 // Lets a thread in group-stop stay stopped while later stops of it are reported.
 Errno Listen(pid_t tid);
 Errno Continue(pid_t tid, int signal);

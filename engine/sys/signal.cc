@@ -5,10 +5,14 @@
 
 #include <cerrno>
 
+#include "engine/sys/interruptible_call.h"
+
 namespace probed::sys {
 namespace {
 
-void DoNothing(int) {}
+void OnWake(int signal, siginfo_t*, void* context) {
+  EndInterruptibleCall(signal, context);
+}
 
 // Without SA_NOCLDSTOP every stop of a tracee is also a SIGCHLD, which wakes some other thread of
 // the process for nothing if one does not block it.
@@ -35,7 +39,8 @@ pid_t CurrentTid() {
 
 Status PrepareTracerThreadSignals() {
   struct sigaction action {};
-  action.sa_handler = DoNothing;
+  action.sa_sigaction = OnWake;
+  action.sa_flags = SA_SIGINFO;
   if (::sigaction(kWakeSignal, &action, nullptr) != 0) return ErrnoError(errno, "sigaction");
   sigset_t blocked;
   ::sigfillset(&blocked);

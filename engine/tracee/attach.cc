@@ -1,13 +1,7 @@
 #include "engine/tracee/attach.h"
 
-#include <sys/ptrace.h>
-
-#include <cerrno>
-
 #include "base/clock.h"
 #include "engine/sys/proc.h"
-#include "engine/sys/ptrace.h"
-#include "engine/sys/signal.h"
 #include "engine/tracee/attach_check.h"
 #include "engine/tracee/deadline.h"
 
@@ -16,77 +10,38 @@ namespace {
 
 constexpr uint64_t kGiveUpNs = 1'000'000'000;
 
-Error AttachError(pid_t pid, ErrorCode code, std::string reason, std::string message) {
-  return Error{.code = code,
-               .reason = std::move(reason),
-               .message = std::move(message),
+Error AlreadyAttached(pid_t pid) {
+  return Error{.code = ErrorCode::kAlreadyExists,
+               .reason = "ALREADY_ATTACHED",
+               .message = "already attached to process " + std::to_string(pid),
                .hint = "",
                .metadata = {{"pid", std::to_string(pid)}}};
 }
 
 }  // namespace
 
-uint64_t TraceOptions() {
-  return PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC |
-         PTRACE_O_TRACESYSGOOD;
+Result<Process*> Attacher::Attach(const AttachRequest& request) {
+  if (registry_.FindProcess(request.pid) != nullptr) return AlreadyAttached(request.pid);
+  uint64_t deadline_ns = DeadlineAfter(request.deadline);
+  while (true) {
+    auto attached = AttachOnce(request, deadline_ns);
+    // An exec has ended the threads that were ours: there is a new program to attach to.
+    bool is_replaced = !attached.ok() && attached.error().reason == "PROCESS_GONE" &&
+                       sys::ListTasks(request.pid).ok();
+    if (!is_replaced || MonotonicNow() >= deadline_ns) return attached;
+  }
 }
 
-Result<Process*> Attacher::Attach(const AttachRequest& request) {
-  if (registry_.FindProcess(request.pid) != nullptr) {
-    return AttachError(request.pid, ErrorCode::kAlreadyExists, "ALREADY_ATTACHED",
-                       "already attached to process " + std::to_string(request.pid));
-  }
+Result<Process*> Attacher::AttachOnce(const AttachRequest& request, uint64_t deadline_ns) {
   PROBED_RETURN_IF_ERROR(CheckAttachable(request.pid));
   PROBED_TRY(std::unique_ptr<Process> opened, Process::Open(request.pid, stops_));
   Process& process = registry_.Add(std::move(opened));
   process.set_follow_children(request.follow_children);
   process.set_awaiting_exec(request.awaiting_exec);
-  Status seized = SeizeAll(process, DeadlineAfter(request.deadline));
+  Status seized = seizer_.SeizeAll(process, deadline_ns);
   if (seized.ok()) return &process;
   GiveUp(process);
   return std::move(seized).error();
-}
-
-Status Attacher::SeizeAll(Process& process, uint64_t deadline_ns) {
-  while (true) {
-    PROBED_TRY(size_t added, SeizeNew(process));
-    // A thread made by one that we did not trace yet shows up in the next listing; one made by a
-    // traced thread is traced from birth.
-    if (added == 0) break;
-    if (MonotonicNow() >= deadline_ns) {
-      return AttachError(process.pid(), ErrorCode::kDeadlineExceeded, "DEADLINE",
-                         "process " + std::to_string(process.pid()) +
-                             " makes threads faster than they can be attached to");
-    }
-  }
-  if (!process.threads().empty()) return {};
-  return AttachError(process.pid(), ErrorCode::kNotFound, "PROCESS_GONE",
-                     "process " + std::to_string(process.pid()) + " ended while being attached to");
-}
-
-Result<size_t> Attacher::SeizeNew(Process& process) {
-  size_t added = 0;
-  PROBED_TRY(std::vector<pid_t> tasks, sys::ListTasks(process.pid()));
-  for (pid_t tid : tasks) {
-    if (process.threads().contains(tid)) continue;
-    PROBED_TRY(bool taken, SeizeThread(process, tid));
-    if (taken) ++added;
-  }
-  return added;
-}
-
-Result<bool> Attacher::SeizeThread(Process& process, pid_t tid) {
-  sys::Errno error = sys::Seize(tid, TraceOptions());
-  if (error.ok()) {
-    registry_.AddThread(process, tid, Thread::Role::kThread);
-    process.CheckSeccomp(tid);
-    return true;
-  }
-  if (error.value == ESRCH) return false;
-  Result<sys::TaskStatus> status = sys::ReadTaskStatus(tid);
-  bool is_dead = !status.ok() || status->state == 'Z' || status->state == 'X';
-  if (is_dead || status->tracer_pid == sys::CurrentTid()) return false;
-  return DiagnoseRefusal(process.pid(), *status, error.value);
 }
 
 void Attacher::GiveUp(Process& process) {

@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "engine/tracee/quiesce.h"
 #include "engine/tracee/registry.h"
+#include "engine/tracee/seize.h"
 #include "engine/tracee/stop_source.h"
 
 namespace probed::tracee {
@@ -17,13 +18,13 @@ struct AttachRequest {
   std::chrono::milliseconds deadline{5000};
 };
 
-// What every traced thread is traced with. No PTRACE_O_EXITKILL: targets outlive us.
-uint64_t TraceOptions();
-
 class Attacher {
  public:
   Attacher(Registry& registry, StopSource& stops, Quiescer& quiescer)
-      : registry_(registry), stops_(stops), quiescer_(quiescer) {}
+      : registry_(registry),
+        stops_(stops),
+        quiescer_(quiescer),
+        seizer_(registry, stops, quiescer) {}
 
   // Every thread, or an error and none.
   Result<Process*> Attach(const AttachRequest& request);
@@ -33,14 +34,12 @@ class Attacher {
   void GiveUp(Process& process);
 
  private:
-  Status SeizeAll(Process& process, uint64_t deadline_ns);
-  Result<size_t> SeizeNew(Process& process);
-  // Whether the thread was taken; one that is dying or already ours is passed over.
-  Result<bool> SeizeThread(Process& process, pid_t tid);
+  Result<Process*> AttachOnce(const AttachRequest& request, uint64_t deadline_ns);
 
   Registry& registry_;
   StopSource& stops_;
   Quiescer& quiescer_;
+  Seizer seizer_;
 };
 
 }  // namespace probed::tracee

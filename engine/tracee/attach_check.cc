@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "engine/sys/ptrace.h"
 #include "engine/sys/signal.h"
 
 namespace probed::tracee {
@@ -59,6 +60,14 @@ bool HasLiveThread(pid_t pid) {
   return false;
 }
 
+// Looked at twice, because an exec may meanwhile have given the leader's id to a living thread.
+bool IsZombie(pid_t pid, const sys::TaskStatus& seen) {
+  if (seen.state == 'X') return true;
+  if (seen.state != 'Z' || HasLiveThread(pid)) return false;
+  Result<sys::TaskStatus> again = sys::ReadTaskStatus(pid);
+  return !again.ok() || again->state == 'Z' || again->state == 'X';
+}
+
 bool HasUid(const sys::TaskStatus& status, uid_t uid) {
   return status.real_uid == uid && status.effective_uid == uid && status.saved_uid == uid;
 }
@@ -77,10 +86,10 @@ Error YamaRefusal(pid_t pid, const sys::TaskStatus& target, int scope) {
   return error;
 }
 
-Error UidRefusal(pid_t pid, const sys::TaskStatus& target) {
+Error UidRefusal(pid_t pid, const sys::TaskStatus& target, uid_t ours) {
   Error error = Refusal(pid, ErrorCode::kPermissionDenied, "UID_MISMATCH",
                         Name(pid, target) + " runs as uid " + std::to_string(target.real_uid) +
-                            ", the daemon as uid " + std::to_string(::geteuid()),
+                            ", the daemon as uid " + std::to_string(ours),
                         "run the daemon as that user or with CAP_SYS_PTRACE");
   error.metadata["target_uid"] = std::to_string(target.real_uid);
   return error;
@@ -115,7 +124,7 @@ Status CheckAttachable(pid_t pid) {
                    Name(pid, target) + " is a kernel thread and has no program to probe",
                    "define a kprobe instead");
   }
-  if (target.state == 'X' || (target.state == 'Z' && !HasLiveThread(pid))) {
+  if (IsZombie(pid, target)) {
     return Refusal(pid, ErrorCode::kFailedPrecondition, "ZOMBIE",
                    Name(pid, target) + " has ended and waits for its parent, process " +
                        std::to_string(target.parent_pid),
@@ -131,31 +140,48 @@ Status CheckAttachable(pid_t pid) {
   return {};
 }
 
-Error DiagnoseRefusal(pid_t pid, const sys::TaskStatus& target, int error_number) {
-  if (error_number != EPERM && error_number != EACCES) {
-    return ErrnoError(error_number, "attach to " + Name(pid, target));
-  }
+Error DescribeRefusal(pid_t pid, const sys::TaskStatus& target, const Standing& ours) {
   if (target.tracer_pid != 0) return AlreadyTraced(pid, target);
-  Result<sys::TaskStatus> self = sys::ReadTaskStatus(::getpid());
-  bool privileged = self.ok() && (self->permitted_caps & kPtraceCapability) != 0;
-  int scope = sys::YamaScope();
-  if (scope == 3) return YamaRefusal(pid, target, scope);
-  if (!privileged) {
-    if (!HasUid(target, ::geteuid())) return UidRefusal(pid, target);
-    if (!IsDumpable(pid, target)) {
+  if (ours.ptrace_is_filtered) {
+    return Refusal(pid, ErrorCode::kPermissionDenied, "SECCOMP_FILTER",
+                   "a seccomp filter forbids ptrace to this daemon",
+                   "run it without the filter (in a container: --cap-add SYS_PTRACE, or "
+                   "--security-opt seccomp=unconfined)");
+  }
+  if (ours.yama_scope == 3) return YamaRefusal(pid, target, ours.yama_scope);
+  if (!ours.privileged) {
+    if (!HasUid(target, ours.uid)) return UidRefusal(pid, target, ours.uid);
+    if (!ours.target_is_dumpable) {
       return Refusal(pid, ErrorCode::kPermissionDenied, "NOT_DUMPABLE",
                      Name(pid, target) +
                          " has made itself undumpable (prctl PR_SET_DUMPABLE, or its "
                          "file may not be read)",
                      "run the daemon with CAP_SYS_PTRACE");
     }
-    if (scope == 1 || scope == 2) return YamaRefusal(pid, target, scope);
+    if (ours.yama_scope == 1 || ours.yama_scope == 2) {
+      return YamaRefusal(pid, target, ours.yama_scope);
+    }
   }
   return Refusal(pid, ErrorCode::kPermissionDenied, "MISSING_CAPABILITY",
                  "the kernel does not permit attaching to " + Name(pid, target),
-                 privileged ? "a security module or a user namespace forbids it"
-                            : "run the daemon with CAP_SYS_PTRACE (in a container: --cap-add "
-                              "SYS_PTRACE): the process has privileges that the daemon lacks");
+                 ours.privileged ? "a security module or a user namespace forbids it"
+                                 : "run the daemon with CAP_SYS_PTRACE (in a container: --cap-add "
+                                   "SYS_PTRACE): the process has privileges that the daemon lacks");
+}
+
+Error DiagnoseRefusal(pid_t pid, const sys::TaskStatus& target, int error_number) {
+  bool is_filtered = sys::IsPtraceFiltered();
+  if (error_number != EPERM && error_number != EACCES && !is_filtered) {
+    return ErrnoError(error_number, "attach to " + Name(pid, target));
+  }
+  Result<sys::TaskStatus> self = sys::ReadTaskStatus(::getpid());
+  return DescribeRefusal(
+      pid, target,
+      {.privileged = self.ok() && (self->permitted_caps & kPtraceCapability) != 0,
+       .uid = ::geteuid(),
+       .yama_scope = sys::YamaScope(),
+       .target_is_dumpable = IsDumpable(pid, target),
+       .ptrace_is_filtered = is_filtered});
 }
 
 }  // namespace probed::tracee

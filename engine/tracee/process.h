@@ -59,6 +59,9 @@ class Process {
   void Unhold() { --holds_; }
   bool held() const { return holds_ > 0; }
 
+  // Its threads would not stop when they were last asked to.
+  bool unresponsive() const { return unresponsive_; }
+  void set_unresponsive(bool unresponsive) { unresponsive_ = unresponsive; }
   void CountStop(uint64_t nanoseconds);
   // After an exec: new memory, nothing of ours in it, names and seccomp state read anew.
   Status StartOver();
@@ -80,6 +83,7 @@ class Process {
   bool awaiting_exec_ = false;
   bool follow_children_ = false;
   bool hold_at_exec_ = false;
+  bool unresponsive_ = false;
   int holds_ = 0;
   RemoteAddr syscall_instruction_;
   mutable std::map<pid_t, std::string> comms_;

@@ -19,15 +19,33 @@ Error Gone(const Process& process) {
                .metadata = {{"pid", std::to_string(process.pid())}}};
 }
 
-Error Late(const Process& process) {
+// "12 (S), 13 (D)": as ps -L would tell.
+std::string DescribeThreads(const Process& process) {
+  constexpr size_t kMostShown = 8;
+  std::string text;
+  size_t shown = 0;
+  for (const auto& [tid, thread] : process.threads()) {
+    if (thread->stopped()) continue;
+    if (shown++ == kMostShown) return text + ", ...";
+    Result<sys::TaskStatus> status = sys::ReadTaskStatus(tid);
+    if (!text.empty()) text += ", ";
+    text += std::to_string(tid) + " (" + std::string(1, status.ok() ? status->state : '?') + ")";
+  }
+  return text;
+}
+
+Error Late(Process& process) {
+  process.set_unresponsive(true);
+  std::string threads = DescribeThreads(process);
   return Error{
       .code = ErrorCode::kDeadlineExceeded,
       .reason = "DEADLINE",
-      .message = "process " + std::to_string(process.pid()) + " could not be stopped in time",
+      .message = "process " + std::to_string(process.pid()) +
+                 " could not be stopped in time: threads " + threads + " run on",
       .hint =
-          "its threads may be frozen or in uninterruptible sleep; look at their state "
-          "with ps -L",
-      .metadata = {{"pid", std::to_string(process.pid())}}};
+          "a thread in state D is in uninterruptible sleep (waiting for a vfork child, a disk, a "
+          "frozen control group): try again when that is over",
+      .metadata = {{"pid", std::to_string(process.pid())}, {"threads", threads}}};
 }
 
 Thread* FindStopped(const Process& process) {
@@ -69,6 +87,11 @@ void Quiescer::Pump(uint64_t deadline_ns) {
   if (std::optional<Stop> stop = stops_.Next(deadline_ns)) dispatcher_.Handle(*stop);
 }
 
+uint64_t Quiescer::DeadlineFor(const Process& process, uint64_t deadline_ns) {
+  constexpr uint64_t kShortNs = 300'000'000;
+  return process.unresponsive() ? std::min(deadline_ns, MonotonicNow() + kShortNs) : deadline_ns;
+}
+
 bool Quiescer::IsAlive(const Process& process) const {
   return registry_.FindProcess(process.pid()) == &process && !process.threads().empty();
 }
@@ -76,11 +99,13 @@ bool Quiescer::IsAlive(const Process& process) const {
 Result<Thread*> Quiescer::StopOne(Process& process, uint64_t deadline_ns) {
   if (!IsAlive(process)) return Gone(process);
   if (Thread* stopped = FindStopped(process)) return stopped;
+  deadline_ns = DeadlineFor(process, deadline_ns);
   AskToStop(*process.threads().begin()->second);
   uint64_t patience_ns = MonotonicNow() + kPatienceNs;
   while (IsAlive(process)) {
     if (Thread* stopped = FindStopped(process)) {
       StopParking(process);
+      process.set_unresponsive(false);
       return stopped;
     }
     uint64_t now = MonotonicNow();
@@ -114,23 +139,29 @@ bool Quiescer::Sweep(const std::vector<pid_t>& tids) {
 
 Status Quiescer::StopAll(Process& process, uint64_t deadline_ns) {
   if (!IsAlive(process)) return Gone(process);
+  deadline_ns = DeadlineFor(process, deadline_ns);
   process.Hold();
   for (const auto& [tid, thread] : process.threads())
     AskToStop(*thread);
   uint64_t patience_ns = MonotonicNow() + kPatienceNs;
   while (IsAlive(process)) {
     std::vector<pid_t> running = RunningThreads(process);
-    if (running.empty()) return {};
-    if (Sweep(running)) continue;
+    bool done = running.empty();
+    if (!done && Sweep(running)) continue;
     uint64_t now = MonotonicNow();
-    if (now >= patience_ns) {
+    if (!done && now >= patience_ns) {
       bool none_left = std::none_of(running.begin(), running.end(), MustBeWaitedFor);
-      if (none_left && FindStopped(process) != nullptr) return {};
+      done = none_left && FindStopped(process) != nullptr;
       patience_ns = now + kPatienceNs;
     }
+    if (done) {
+      process.set_unresponsive(false);
+      return {};
+    }
     if (now >= deadline_ns) {
+      Error late = Late(process);
       ReleaseAll(process);
-      return Late(process);
+      return late;
     }
     Pump(std::min(deadline_ns, patience_ns));
   }

@@ -32,9 +32,12 @@ class Quiescer {
   // Deals with at most one stop of any thread.
   void Pump(uint64_t deadline_ns);
 
- private:
   // Deals with the stops that these threads have reported; whether there were any.
   bool Sweep(const std::vector<pid_t>& tids);
+
+ private:
+  // One that would not stop is not waited for as long again.
+  static uint64_t DeadlineFor(const Process& process, uint64_t deadline_ns);
   bool IsAlive(const Process& process) const;
 
   Registry& registry_;

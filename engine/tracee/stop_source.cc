@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "engine/sys/ptrace.h"
 #include "engine/sys/signal.h"
 
 namespace probed::tracee {
@@ -44,6 +45,13 @@ std::optional<Stop> StopSource::PollOf(pid_t tid) {
   sys::Waited waited = sys::Wait(tid, sys::WaitMode::kPoll);
   if (waited.outcome != Outcome::kStatus) return std::nullopt;
   return Stop{waited.tid, waited.status};
+}
+
+sys::Errno StopSource::Seize(pid_t tid, uint64_t options, uint64_t deadline_ns) {
+  timer_.Arm(deadline_ns);
+  sys::Errno error = sys::Seize(tid, options);
+  timer_.Disarm();
+  return error;
 }
 
 std::optional<Stop> StopSource::TakeKept(pid_t tid) {

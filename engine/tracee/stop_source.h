@@ -18,6 +18,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "engine/sys/errno_value.h"
 #include "engine/sys/wait.h"
 #include "engine/sys/wake_timer.h"
 #include "engine/tracee/placement.h"
@@ -43,6 +44,10 @@ class StopSource {
   // The same without waiting. Cheap however many threads are traced, which Next() is not: the
   // kernel looks at one after the other.
   std::optional<Stop> PollOf(pid_t tid);
+
+  // PTRACE_SEIZE, which the kernel lets wait while the process is in an exec: EINTR when it still
+  // did at the deadline, or when Wake() was called.
+  sys::Errno Seize(pid_t tid, uint64_t options, uint64_t deadline_ns);
 
   // A stop of a thread that nobody knows yet: the first stop of a new child may be reported before
   // the event of its parent. Kept until NextOf() asks for it.

@@ -134,6 +134,10 @@ Status Tracer::Detach(Process& process, const std::function<Status(Stopped&)>& c
   return cleaned;
 }
 
+void Tracer::GiveUp(Process& process) {
+  state_->attacher.GiveUp(process);
+}
+
 Status Tracer::WithOneStopped(Process& process, std::chrono::milliseconds deadline,
                               const std::function<Status(Stopped&)>& work) {
   PROBED_TRY(Thread * thread, state_->quiescer.StopOne(process, DeadlineAfter(deadline)));

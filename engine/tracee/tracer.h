@@ -45,6 +45,9 @@ class Tracer {
   // Stops every thread, calls `clean` with one of them, then detaches all. Threads with a pending
   // trap are shown to the observer first.
   Status Detach(Process& process, const std::function<Status(Stopped&)>& clean);
+  // Lets go of a process in which there is nothing of ours; of threads that will not stop as soon
+  // as they do.
+  void GiveUp(Process& process);
 
   // Stops one thread of `process` (whichever is quickest; D-state threads are passed over), runs
   // `work`, resumes it. Enough to write memory and inject calls. Bounded by `deadline`.
