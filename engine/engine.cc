@@ -1,15 +1,12 @@
 #include "engine/engine.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <utility>
 
 #include "engine/engine_state.h"
-#include "engine/sys/proc.h"
+#include "engine/privileges.h"
 
 namespace probed::engine {
 
@@ -35,19 +32,11 @@ std::unique_ptr<event::Subscription> Engine::Subscribe(event::SubscribeOptions o
 }
 
 EngineInfo Engine::Info() {
-  constexpr uint64_t kCapSysPtrace = 1ull << 19;
-  constexpr uint64_t kCapSysAdmin = 1ull << 21;
-  EngineInfo info{.mechanisms = {Mechanism::kBoosted, Mechanism::kUnoptimized},
-                  .privileges = {},
-                  .limits = state_->options,
-                  .placement = state_->Run([this] { return state_->tracer->placement(); }),
-                  .events_published = state_->hub.published()};
-  auto self = sys::ReadTaskStatus(::getpid());
-  uint64_t capabilities = self.ok() ? self->permitted_caps : 0;
-  if ((capabilities & kCapSysPtrace) != 0) info.privileges.emplace_back("CAP_SYS_PTRACE");
-  if ((capabilities & kCapSysAdmin) != 0) info.privileges.emplace_back("CAP_SYS_ADMIN");
-  info.privileges.push_back(fmt::format("Yama ptrace_scope {}", sys::YamaScope()));
-  return info;
+  return EngineInfo{.mechanisms = {Mechanism::kBoosted, Mechanism::kUnoptimized},
+                    .privileges = Describe(ReadPrivileges()),
+                    .limits = state_->options,
+                    .placement = state_->Run([this] { return state_->tracer->placement(); }),
+                    .events_published = state_->hub.published()};
 }
 
 bool Engine::Healthy(std::chrono::milliseconds budget) {

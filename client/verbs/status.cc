@@ -27,14 +27,16 @@ std::string Text(const v1::ServerInfo& info) {
       "probed {} (API {}), pid {}, up {} s\n"
       "  mechanisms   {}\n"
       "  privileges   {}\n"
+      "  limits       {} targets, {} probes, {} bytes a string, {} bytes a message\n"
       "  placement    {}\n"
-      "  targets      {} of {}\n"
-      "  probes       {} of {}\n"
+      "  targets      {}\n"
+      "  probes       {}\n"
       "  subscribers  {}\n"
       "  events       {}",
       info.version(), fmt::join(info.api_versions(), " "), info.pid(), info.uptime().seconds(),
-      fmt::join(Mechanisms(info), " "), fmt::join(info.privileges(), ", "), info.placement(),
-      info.targets(), info.limits().max_targets(), info.probes(), info.limits().max_probes(),
+      fmt::join(Mechanisms(info), " "), fmt::join(info.privileges(), "\n               "),
+      info.limits().max_targets(), info.limits().max_probes(), info.limits().max_string_bytes(),
+      info.limits().max_message_bytes(), info.placement(), info.targets(), info.probes(),
       info.subscribers(), info.events_published());
 }
 
