@@ -59,6 +59,11 @@ std::shared_ptr<ProbeGroup> Controller::MakeGroup(const tracee::Process& process
   return group;
 }
 
+// One that could not be looked at when it was attached to.
+void Controller::Abandon(tracee::Process& process) {
+  if (tracer_->Find(process.pid()) == &process) tracer_->GiveUp(process);
+}
+
 Result<ProcessState*> Controller::Adopt(tracee::Process& process) {
   ProcessState* state = ProcessState::Of(process);  // a launched program has one since its exec
   if (state == nullptr) {
@@ -71,7 +76,11 @@ Result<ProcessState*> Controller::Adopt(tracee::Process& process) {
     for (const auto& [tid, thread] : process.threads())
       LookAtTrapMask(*thread);
     if (!process.awaiting_exec()) {
-      PROBED_RETURN_IF_ERROR(tracer_->WithOneStopped(process, kStopDeadline, look));
+      Status looked = tracer_->WithOneStopped(process, kStopDeadline, look);
+      if (!looked.ok()) {
+        Abandon(process);
+        return std::move(looked).error();
+      }
     }
   }
   on_new_(*state);

@@ -49,6 +49,7 @@ class Controller final : public tracee::Observer {
  private:
   static std::shared_ptr<ProbeGroup> MakeGroup(const tracee::Process& process);
   ProcessState& MakeState(tracee::Process& process, std::shared_ptr<ProbeGroup> group);
+  void Abandon(tracee::Process& process);
   void StartImage(tracee::Stopped& stopped, ProcessState& state);
   void RunHooks(tracee::Stopped& stopped, ProcessState& state, RemoteAddr site);
   void Announce(const ProcessState& state, event::TargetChange change, int exit_status,

@@ -1,5 +1,7 @@
 #include "engine/probe/detacher.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -14,9 +16,9 @@ namespace {
 
 constexpr std::byte kBreakpoint{kBreakpointByte};
 
-void Warn(DetachReport& report, const Error& error) {
+void AddWarning(DetachReport& report, const std::string& text) {
   if (!report.warning.empty()) report.warning += "; ";
-  report.warning += error.message;
+  report.warning += text;
 }
 
 std::byte OriginalByte(const Site& site) {
@@ -44,7 +46,7 @@ Status RestoreAll(tracee::Stopped& stopped, HitHandler& hits, ProcessState& stat
     if (site->armed()) {
       result = std::move(restored);
     } else if (!restored.ok()) {
-      Warn(report, restored.error());
+      AddWarning(report, restored.error().message);
     }
   }
   report.returns_restored += hits.returns().RestoreAll(stopped, state);
@@ -59,19 +61,30 @@ Status ReleaseMemory(tracee::Stopped& stopped, ProcessState& state) {
   return !released.ok() && released.error().reason == "SECCOMP_ACTIVE" ? Status() : released;
 }
 
+// A thread in uninterruptible sleep is in a system call, perhaps one that a copy of ours makes. It
+// leaves us, and our memory to the process, when it wakes. Whether there are any.
+bool WarnOfSleepers(size_t count, DetachReport& report) {
+  if (count == 0) return false;
+  AddWarning(report,
+             fmt::format("threads in uninterruptible sleep, let go when they wake: {}", count));
+  return true;
+}
+
 Status Clean(tracee::Tracer& tracer, tracee::Stopped& stopped, HitHandler& hits,
              ProcessState& state, DetachReport& report) {
+  bool may_be_inside = false;
   auto leave = [&](std::vector<tracee::Stopped*>& threads) -> Status {
     for (auto* thread : threads) {
       hits.LeaveOurCode(*thread, state, /*fault=*/false);
       RestoreFullMask(*thread);
     }
+    may_be_inside = WarnOfSleepers(state.process.threads().size() - threads.size(), report);
     return RestoreAll(stopped, hits, state, report);
   };
   // All are stopped already, and stay so: this names them.
   PROBED_RETURN_IF_ERROR(tracer.WithAllStopped(state.process, kStopDeadline, leave));
   IgnoreTrapsAgain(stopped, state);
-  return ReleaseMemory(stopped, state);
+  return may_be_inside ? Status() : ReleaseMemory(stopped, state);
 }
 
 // An exec came between, of the thread that worked for us or of another: there is a new image, in
@@ -114,7 +127,7 @@ Result<DetachReport> CleanFork(tracee::Stopped& stopped, HitHandler& hits, Proce
   PROBED_RETURN_IF_ERROR(RestoreAll(stopped, hits, state, report));
   IgnoreTrapsAgain(stopped, state);
   Status released = ReleaseMemory(stopped, state);
-  if (!released.ok()) Warn(report, released.error());
+  if (!released.ok()) AddWarning(report, released.error().message);
   return report;
 }
 

@@ -1,0 +1,126 @@
+// Letting go of a process that cannot be let go of: bounded in time, told, and nobody is harmed.
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include "base/file.h"
+#include "engine/sys/proc.h"
+#include "tests/engine/harness.h"
+
+namespace probed::engine {
+namespace {
+
+using std::chrono::steady_clock;
+
+bool Eventually(const std::function<bool()>& condition) {
+  const auto end = steady_clock::now() + std::chrono::seconds(10);
+  while (!condition()) {
+    if (steady_clock::now() > end) return false;
+    ::sched_yield();
+  }
+  return true;
+}
+
+bool Sleeps(pid_t tid) {
+  auto status = sys::ReadTaskStatus(tid);
+  return status.ok() && status->state == 'D';
+}
+
+bool IsTraced(pid_t tid) {
+  auto status = sys::ReadTaskStatus(tid);
+  return status.ok() && status->tracer_pid != 0;
+}
+
+std::chrono::duration<double> Measure(const std::function<void()>& work) {
+  auto start = steady_clock::now();
+  work();
+  return steady_clock::now() - start;
+}
+
+class GiveUpTest : public EngineTest {
+ protected:
+  static std::vector<std::string> LinesFor(const Puppet& puppet) {
+    return {fmt::format("p:t/x {}:probed", puppet.path()),
+            fmt::format("r:t/y {}:probed", puppet.path())};
+  }
+};
+
+TEST_F(GiveUpTest, AThreadInUninterruptibleSleepIsLetGoWhenItWakes) {
+  Puppet puppet("sleeper");
+  TargetId target = Attach(puppet);
+  auto probes = Create(target, LinesFor(puppet));
+  ASSERT_EQ(probes.size(), 2u);
+  EXPECT_EQ(puppet.Ask("call"), "2");
+  pid_t sleeper = std::stoi(puppet.Ask("thread"));
+  ASSERT_TRUE(Eventually([&] { return Sleeps(sleeper); }));
+  DetachReport report;
+  EXPECT_LT(Measure([&] { report = Detach(target); }), std::chrono::seconds(3));
+  EXPECT_NE(report.warning.find("uninterruptible sleep"), std::string::npos) << report.warning;
+  EXPECT_EQ(ChangedTextBytes(puppet.pid()), 0u);
+  EXPECT_FALSE(IsTraced(puppet.pid()));
+  EXPECT_TRUE(IsTraced(sleeper));
+  puppet.Send("wake");
+  EXPECT_EQ(puppet.ReadLine(), "awake 42");
+  EXPECT_EQ(puppet.Ask("call"), "2");
+  puppet.CloseInput();
+  EXPECT_EQ(puppet.Wait(), 0);
+}
+
+TEST_F(GiveUpTest, AProcessThatCannotBeStoppedIsReportedAndLeftClean) {
+  Puppet puppet("sleeper");
+  TargetId target = Attach(puppet);
+  auto probes = Create(target, LinesFor(puppet));
+  ASSERT_EQ(probes.size(), 2u);
+  puppet.Send("alone");
+  ASSERT_TRUE(Eventually([&] { return Sleeps(puppet.pid()); }));
+  Result<DetachReport> left = DetachReport{};
+  EXPECT_LT(Measure([&] { left = engine_->Detach(target); }), std::chrono::seconds(8));
+  ASSERT_FALSE(left.ok());
+  EXPECT_EQ(left.error().reason, "DEADLINE");
+  EXPECT_NE(left.error().message.find(fmt::format("{} (D)", puppet.pid())), std::string::npos)
+      << left.error().ToString();
+  // It has shown that it will not stop: nobody waits for that as long again.
+  EXPECT_LT(Measure([&] { (void)engine_->Detach(target); }), std::chrono::seconds(3));
+  EXPECT_LT(Measure([&] { engine_.reset(); }), std::chrono::seconds(4));
+  EXPECT_EQ(ChangedTextBytes(puppet.pid()), 0u);
+  puppet.Send("w");
+  EXPECT_EQ(puppet.ReadLine(), "awake 42");
+}
+
+TEST_F(GiveUpTest, AProcessThatWakesAgainIsATargetAsBefore) {
+  Puppet puppet("sleeper");
+  TargetId target = Attach(puppet);
+  auto probes = Create(target, LinesFor(puppet));
+  ASSERT_EQ(probes.size(), 2u);
+  puppet.Send("alone");
+  ASSERT_TRUE(Eventually([&] { return Sleeps(puppet.pid()); }));
+  EXPECT_FALSE(engine_->Detach(target).ok());
+  puppet.Send("w");
+  EXPECT_EQ(puppet.ReadLine(), "awake 42");
+  EXPECT_EQ(Counters(probes[0].id).hits, 1u);
+  EXPECT_EQ(Detach(target).warning, "");
+  EXPECT_EQ(ChangedTextBytes(puppet.pid()), 0u);
+  EXPECT_EQ(puppet.Ask("call"), "2");
+}
+
+TEST_F(GiveUpTest, AByteThatCannotBeWrittenBackKeepsItsTarget) {
+  Puppet puppet("immovable");
+  TargetId target = Attach(puppet);
+  auto probes = Create(target, LinesFor(puppet));
+  ASSERT_EQ(probes.size(), 2u);
+  EXPECT_EQ(puppet.Ask("freeze"), "0");
+  Result<DetachReport> left = engine_->Detach(target);
+  ASSERT_FALSE(left.ok());
+  EXPECT_EQ(left.error().reason, "MEMORY_UNWRITABLE") << left.error().ToString();
+  // Its traps go on being handled.
+  EXPECT_TRUE(IsTraced(puppet.pid()));
+  EXPECT_EQ(puppet.Ask("call"), "2");
+  EXPECT_EQ(Counters(probes[0].id).hits, 1u);
+  EXPECT_EQ(puppet.Ask("thaw"), "0");
+  EXPECT_EQ(Detach(target).warning, "");
+  EXPECT_FALSE(IsTraced(puppet.pid()));
+  EXPECT_EQ(puppet.Ask("call"), "2");
+}
+
+}  // namespace
+}  // namespace probed::engine
