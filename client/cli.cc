@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "client/command_line_error.h"
 #include "client/invocation.h"
 #include "client/verbs/verbs.h"
 
@@ -34,13 +35,15 @@ std::vector<std::string> TakeArguments(int argc, char** argv, Invocation& invoca
   return own;
 }
 
-int Parse(CLI::App& app, std::vector<std::string> arguments) {
-  std::reverse(arguments.begin(), arguments.end());  // the order in which CLI11 takes a vector
+int Parse(CLI::App& app, const std::vector<std::string>& arguments) {
   try {
-    app.parse(std::move(arguments));
+    // The order in which CLI11 takes a vector.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {
-    // --help and --version arrive here too, with code 0.
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
+    // --help and --version arrive here too.
+    if (error.get_exit_code() == 0) return app.exit(error);
+    Talk talk(Color::kAuto, false);
+    return static_cast<int>(talk.Fail(DescribeParseError(app, error, arguments)));
   }
   return -1;
 }

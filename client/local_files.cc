@@ -5,12 +5,25 @@
 #include <cerrno>
 
 namespace probed::client {
+namespace {
+
+// What a bare name means is up to a process, and there is none here.
+std::string HintFor(const std::string& path) {
+  if (path.find('/') != std::string::npos) return {};
+  return "'" + path +
+         "' is a bare name: it means the file of that name that a target has mapped, and 'check' "
+         "has "
+         "no target. Write the file's path, or ask a target: probectl define --pid PID --dry-run.";
+}
+
+}  // namespace
 
 lang::FileLookup LocalFiles::Lookup(const std::string& path) {
   lang::FileLookup lookup;
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     lookup.error_number = errno;
+    lookup.hint = HintFor(path);
     return lookup;
   }
   lookup.regular = S_ISREG(status.st_mode);

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <numeric>
 #include <optional>
 #include <utility>
 
+#include "base/edit_distance.h"
 #include "elf/cxx_name.h"
 #include "elf/demangle.h"
 
@@ -21,26 +21,6 @@ std::string ToLower(std::string_view text) {
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return lower;
-}
-
-// Levenshtein distance; anything above `limit` is `limit` + 1.
-size_t EditDistance(std::string_view a, std::string_view b, size_t limit) {
-  size_t gap = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
-  if (gap > limit) return limit + 1;
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    size_t best = row[0];
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-      best = std::min(best, row[j]);
-    }
-    if (best > limit) return limit + 1;
-  }
-  return std::min(row[b.size()], limit + 1);
 }
 
 // The last identifier of an Itanium nested name, read off its length prefixes without demangling.

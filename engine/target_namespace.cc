@@ -45,13 +45,28 @@ bool TargetNamespace::Gone() const {
   return !OpenFile(fmt::format("/proc/{}/root", pid_), O_PATH).ok();
 }
 
+// A bare name is that of a mapped file, or of one in the usual directories.
+std::string TargetNamespace::HintFor(const std::string& path) const {
+  if (path.find('/') != std::string::npos) return {};
+  std::string hint = fmt::format(
+      "The process has no file called {} mapped, nor is there one in the usual directories", path);
+  for (const auto& module : space_.map().modules()) {
+    std::string base = module.path.substr(module.path.rfind('/') + 1);
+    if (module.inode != 0 && base.find(path) != std::string::npos) {
+      return fmt::format("{}; did you mean {}?", hint, base);
+    }
+  }
+  return hint + "; 'probectl symbols --pid PID --modules' lists what is mapped.";
+}
+
 lang::FileLookup TargetNamespace::Lookup(const std::string& path) {
   auto file = space_.Resolve(path);
   if (!file.ok()) {
     bool found = file.error().reason == "NOT_A_REGULAR_FILE";
-    return {.error_number = found ? 0 : ErrnoOf(file.error())};
+    return {.error_number = found ? 0 : ErrnoOf(file.error()), .hint = HintFor(path)};
   }
-  return {.error_number = 0, .regular = true, .device = file->device, .inode = file->inode};
+  return {
+      .error_number = 0, .hint = {}, .regular = true, .device = file->device, .inode = file->inode};
 }
 
 Result<std::shared_ptr<const elf::File>> TargetNamespace::Open(const std::string& path) {
@@ -99,7 +114,7 @@ Result<elf::Symbol> TargetNamespace::FindFunction(const std::string& path,
   }
   Error error = std::move(found).error();
   if (error.reason == "SYMBOL_AMBIGUOUS") return error;
-  std::string definer = WhoDefines(symbol, file->path());
+  std::string definer = WhoDefines(symbol, file->name());
   if (!definer.empty()) {
     error.metadata["defined_in"] = definer;
     error.hint = fmt::format("{} is defined in {}", symbol, definer);

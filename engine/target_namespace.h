@@ -34,6 +34,7 @@ class TargetNamespace final : public lang::FileNamespace {
   // The implementation instead of the resolver; SYMBOL_IS_IFUNC when the process has not chosen.
   Result<elf::Symbol> FollowIfunc(const std::string& path, const elf::File& file,
                                   elf::Symbol symbol);
+  std::string HintFor(const std::string& path) const;
   std::string WhoDefines(const std::string& symbol, const std::string& except);
 
   int pid_;

@@ -50,6 +50,7 @@ void AddDefine(CLI::App& app, Invocation& invocation) {
       });
   AddTargetOption(*verb, options->target);
   AddDefinitionOptions(*verb, options->definitions);
+  AddRequireArmedOption(*verb, options->definitions);
   verb->add_flag("--disabled", options->disabled, "Create disabled; see 'enable'");
   verb->add_flag("--dry-run", options->dry_run, "Judge and plan, change nothing");
   AddJsonOption(*verb, options->json);

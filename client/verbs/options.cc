@@ -14,6 +14,14 @@ const std::map<std::string, lang::Dialect> kDialects = {{"kernel", lang::Dialect
                                                         {"extended", lang::Dialect::kExtended}};
 const std::map<std::string, Format> kFormats = {{"trace", Format::kTrace}, {"json", Format::kJson}};
 
+template <class Enum>
+std::string WordsOf(const std::map<std::string, Enum>& words) {
+  std::string list;
+  for (const auto& [word, value] : words)
+    list += (list.empty() ? "" : ", ") + word;
+  return list;
+}
+
 // One word of `words` for `value`. CLI11's own transformer clutters --help with numbers.
 template <class Enum>
 CLI::Option* AddChoice(CLI::App& verb, const std::string& option, Enum& value,
@@ -23,7 +31,9 @@ CLI::Option* AddChoice(CLI::App& verb, const std::string& option, Enum& value,
           option,
           [&value, &words, option](const std::string& word) {
             auto found = words.find(word);
-            if (found == words.end()) throw CLI::ValidationError(option, "unknown word " + word);
+            if (found == words.end()) {
+              throw CLI::ValidationError(option, word + " is not one of " + WordsOf(words));
+            }
             value = found->second;
           },
           description)
@@ -34,7 +44,7 @@ void AddConnectionOptions(CLI::App& verb, Invocation& invocation) {
   constexpr char kGroup[] = "Connection";
   EndpointOptions& endpoint = invocation.endpoint;
   verb.add_option("--address", endpoint.address,
-                  "Daemon: unix:///path or tcp://host:port; also PROBED_ADDRESS")
+                  "Daemon: unix:///path, tcp://host:port or private; also PROBED_ADDRESS")
       ->type_name("ADDR")
       ->group(kGroup);
   verb.add_option("--tls-ca", endpoint.tls.ca,
@@ -117,8 +127,6 @@ void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options) {
       ->type_name("FILE");
   AddDialectOption(verb, options.dialect);
   verb.add_flag("--force", options.force, "Allow an offset that is not an instruction boundary");
-  verb.add_flag("--require-armed", options.require_armed,
-                "Refuse a definition whose file is not mapped instead of letting it wait");
   verb.add_option("--max-active", options.max_active,
                   "Return probe instances at once, where a definition says nothing")
       ->type_name("N");
@@ -126,6 +134,11 @@ void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options) {
                   "Longest string in bytes (4096, at most 1048576)")
       ->check(CLI::Range(1u, 1u << 20))
       ->type_name("BYTES");
+}
+
+void AddRequireArmedOption(CLI::App& verb, DefinitionOptions& options) {
+  verb.add_flag("--require-armed", options.require_armed,
+                "Refuse a definition whose file is not mapped instead of letting it wait");
 }
 
 Result<std::vector<std::string>> DefinitionOptions::Lines() const {

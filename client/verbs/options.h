@@ -37,6 +37,8 @@ struct DefinitionOptions {
   v1::CreateProbesRequest Request(const std::vector<std::string>& lines) const;
 };
 void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options);
+// Not for `run`, whose program has mapped nothing yet.
+void AddRequireArmedOption(CLI::App& verb, DefinitionOptions& options);
 
 enum class Format : uint8_t { kTrace, kJson };
 

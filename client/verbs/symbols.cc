@@ -84,6 +84,44 @@ ExitCode Modules(const SymbolOptions& options, const std::string& parent, Api& a
   return ExitCode::kOk;
 }
 
+// Of one file `explain` knows the nearest names.
+std::string NearNames(const v1::SearchSymbolsRequest& request, Api& api) {
+  v1::ExplainLocationRequest place;
+  place.set_parent(request.parent());
+  place.set_location(request.path() + ":" + request.pattern());
+  auto explained = api.ExplainLocation(place);
+  return explained ? "" : explained.error().error.metadata["suggestions"];
+}
+
+// What the name may have been.
+std::string Suggestions(v1::SearchSymbolsRequest request, Api& api) {
+  constexpr size_t kMostSuggestions = 5;
+  std::string names = request.path().empty() ? "" : NearNames(request, api);
+  if (!names.empty()) return names;
+  request.set_pattern("*" + request.pattern() + "*");
+  auto symbols = api.SearchSymbols(request, kMostSuggestions);
+  if (!symbols) return names;
+  for (const auto& symbol : *symbols)
+    names += (names.empty() ? "" : ",") + symbol.name();
+  return names;
+}
+
+Error NothingFound(const v1::SearchSymbolsRequest& request, Api& api) {
+  std::string where = request.path().empty() ? "the target" : request.path();
+  Error error{.code = ErrorCode::kNotFound,
+              .reason = "SYMBOL_NOT_FOUND",
+              .message = fmt::format("no function of {} is called {}", where, request.pattern()),
+              .hint = "a shell pattern such as '*read*'",
+              .metadata = {}};
+  if (request.pattern().empty()) {
+    error.message = fmt::format("{} has no function with a name", where);
+    error.hint = "install its debug symbols, or use file offsets";
+    return error;
+  }
+  error.metadata["suggestions"] = Suggestions(request, api);
+  return error;
+}
+
 ExitCode Symbols(const SymbolOptions& options, Api& api, Talk& talk) {
   auto parent = FindTarget(api, options.target);
   if (!parent) return talk.Fail(parent.error());
@@ -94,6 +132,7 @@ ExitCode Symbols(const SymbolOptions& options, Api& api, Talk& talk) {
   request.set_pattern(options.pattern);
   auto symbols = api.SearchSymbols(request, options.limit);
   if (!symbols) return talk.Fail(symbols.error());
+  if (symbols->empty()) return talk.Fail(NothingFound(request, api));
   for (const auto& symbol : *symbols) {
     PrintLine(options.json ? SymbolJson(symbol) : SymbolLine(symbol));
   }

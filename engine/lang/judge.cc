@@ -174,7 +174,7 @@ Verdict MakeVerdict(const Refusal& refusal, const std::vector<std::string>& toke
   } else {
     const RefusalText& text = TextOf(refusal.code);
     verdict.code = text.name;
-    verdict.explanation = text.explanation;
+    verdict.explanation = refusal.hint.empty() ? text.explanation : refusal.hint;
     if (!text.message.empty()) verdict.message = text.message;
   }
   if (verdict.message) verdict.caret = CaretOf(refusal, tokens);

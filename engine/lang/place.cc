@@ -44,7 +44,11 @@ Judged<size_t> FindSeparator(std::string_view token, Dialect dialect) {
 Judged<void> FindFile(Place& place, FileNamespace& files) {
   // The kernel takes an empty path for the working directory.
   const FileLookup found = files.Lookup(place.path.empty() ? "." : place.path);
-  if (found.error_number != 0) return Refuse(RefusalCode::kFileNotFound, 0, found.error_number);
+  if (found.error_number != 0) {
+    Refusal refusal = Refuse(RefusalCode::kFileNotFound, 0, found.error_number);
+    refusal.hint = found.hint;
+    return refusal;
+  }
   if (!found.regular) return Refuse(RefusalCode::kNoRegularFile, 0);
   place.device = found.device;
   place.inode = found.inode;

@@ -91,7 +91,7 @@ struct Refusal {
   int error_number;
   size_t token = 0;  // index of the blamed token; one past the last is allowed
   int column = 0;    // caret inside it, with the kernel's skews: may lie outside
-  // Set for kSymbolError only.
+  // Set for kSymbolError; kFileNotFound may have a hint that fits better than its explanation.
   std::string reason, message, hint;
 };
 

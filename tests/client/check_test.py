@@ -174,5 +174,27 @@ class Input(unittest.TestCase):
         self.assertIn("/nonexistent", done.stderr)
 
 
+class BareNames(unittest.TestCase):
+    """What a name without a slash means depends on a target, and check has none."""
+
+    def test_explained(self):
+        code, verdicts = check(b"p:a/b libc.so.6:malloc\np:a/c libc.so.6:0x10\n", "extended",
+                               cwd="/")
+        self.assertEqual(code, 1)
+        for verdict in verdicts:
+            self.assertEqual((verdict["reason"], verdict["errno_name"]), ("FILE_NOT_FOUND", "ENOENT"))
+            self.assertIn("'libc.so.6' is a bare name", verdict["explanation"])
+            self.assertIn("--dry-run", verdict["explanation"])
+
+    def test_paths_are_not(self):
+        _, (verdict,) = check(b"p:a/b /nonexistent/libc.so.6:0x10\n", "extended")
+        self.assertNotIn("bare name", verdict["explanation"])
+
+    def test_a_file_in_the_working_directory(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "prog").write_bytes(b"anything")
+            self.assertEqual(check(b"p:a/b prog:0x10\n", "extended", cwd=folder)[0], 0)
+
+
 if __name__ == "__main__":
     unittest.main()

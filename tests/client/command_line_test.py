@@ -32,6 +32,20 @@ class ExitCodes(unittest.TestCase):
             with self.subTest(words):
                 self.assertTrue(self.expect(USAGE, *words).err)
 
+    def test_near_words_are_suggested(self):
+        for words, suggestion in ((["atach"], "attach"), (["det"], "detach"), (["lst"], "list"),
+                                  (["attach", "--pdi", "1", "-e", "p x:1"], "--pid"),
+                                  (["watch", "--formt=json"], "--format"),
+                                  (["detach", "--al"], "--all"),
+                                  (["--versoin"], "--version")):
+            with self.subTest(words):
+                self.expect(USAGE, *words, pattern=rf"(?m)^  did you mean: {suggestion}$")
+        self.assertNotIn("did you mean", self.expect(USAGE, "frobnicate").err)
+        self.assertNotIn("did you mean", self.expect(USAGE, "list", "--frobnicate").err)
+
+    def test_words_of_a_choice_are_listed(self):
+        self.expect(USAGE, "watch", "--format", "xml", pattern="json, trace")
+
     def test_help_and_version(self):
         self.assertIn("attach", self.expect(OK, "--help").out)
         self.assertRegex(self.expect(OK, "--version").out, r"^probectl \d+\.\d+\.\d+\n$")
@@ -70,6 +84,7 @@ class ExitCodes(unittest.TestCase):
                                   timeout=30, env=environment(), check=False)
             self.assertEqual(done.returncode, PERMISSION, done.stderr)
             self.assertIn("SOCKET_PERMISSION", done.stderr)
+            self.assertIn("--address private", done.stderr)
 
     def test_file_not_found(self):
         self.expect(NOT_FOUND, "check", "/nonexistent", pattern="/nonexistent")
@@ -162,6 +177,11 @@ class Search(unittest.TestCase):
         self.assertEqual(self.run_probectl("run", "--", "true",
                                            PROBED_ADDRESS="unix:///nonexistent").returncode, CONNECT)
         self.assertEqual(self.started(), "")
+
+    def test_private_on_request(self):
+        self.fake_daemon("bin")
+        self.run_probectl("list", "--address", "private")
+        self.assertRegex(self.started(), rf"^{self.home}/bin/probed --private-fd \d+\n$")
 
     def test_command_never_runs_without_its_probes(self):
         self.fake_daemon("bin")

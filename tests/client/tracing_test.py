@@ -94,6 +94,16 @@ class Files(unittest.TestCase):
         self.assertEqual(result.code, 0, result.err)
         self.assertRegex(result.out, r"/usr/bin/bash:0x[0-9a-f]+ .*readline")
 
+    def test_symbols_that_are_not_there(self):
+        for pattern, suggestion in (("raedline", "readline"), ("readlin", "readline"),
+                                    ("*nothing*at*all*", None)):
+            with self.subTest(pattern):
+                result = probectl.probectl("symbols", "--json", "--path", "/usr/bin/bash", pattern)
+                self.assertEqual((result.code, result.out), (5, ""), result.err)
+                self.assertIn(pattern, result.err)
+                if suggestion:
+                    self.assertRegex(result.err, rf"(?m)^  did you mean: .*\b{suggestion}\b")
+
 
 class Attach(unittest.TestCase):
     def setUp(self):
