@@ -11,7 +11,7 @@ Error BadAddress(const std::string& text, const std::string& why) {
   return {.code = ErrorCode::kInvalidArgument,
           .reason = "BAD_ADDRESS",
           .message = "'" + text + "' " + why,
-          .hint = "unix:///run/probed/probed.sock or tcp://host:port",
+          .hint = "unix:///run/probed/probed.sock, tcp://host:port or private",
           .metadata = {}};
 }
 

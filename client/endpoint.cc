@@ -25,7 +25,9 @@ Error SocketPermission(const std::string& path) {
   return {.code = ErrorCode::kPermissionDenied,
           .reason = "SOCKET_PERMISSION",
           .message = "you may not connect to " + path,
-          .hint = "join the group that owns the socket (probed), or become root",
+          .hint =
+              "join the group that owns the socket (probed), become root, or use a daemon of "
+              "your own: --address private",
           .metadata = {}};
 }
 
@@ -106,6 +108,7 @@ Result<Endpoint> DefaultEndpoint(Fallback fallback) {
 Result<Endpoint> FindEndpoint(const EndpointOptions& options, Fallback fallback) {
   std::string text = ChosenAddress(options);
   if (text.empty()) return DefaultEndpoint(fallback);
+  if (text == "private") return PrivateEndpoint();
   PROBED_TRY(Address address, ParseAddress(text));
   if (auto* local = std::get_if<UnixAddress>(&address)) return LocalEndpoint(local->path);
   return RemoteEndpoint(std::get<TcpAddress>(address), options.tls);

@@ -93,8 +93,10 @@ std::string SiteJson(const v1::Site& site) {
 }
 
 std::string ProfileLine(const v1::Probe& probe) {
-  return lang::FormatProfileLine(probe.path(), probe.event(), probe.counters().hits()) +
-         fmt::format(" {:15}", probe.counters().missed());
+  const auto& counters = probe.counters();
+  return lang::FormatProfileLine(probe.path(), probe.event(), counters.hits()) +
+         fmt::format(" {:15} {:15}  {}", counters.missed(), counters.lost(),
+                     Word(probe.mechanism()));
 }
 
 std::string TargetLine(const v1::Target& target) {

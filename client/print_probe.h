@@ -17,7 +17,8 @@ std::string ProbeJson(const v1::Probe& probe);
 std::string SiteLine(const v1::Site& site);
 std::string SiteJson(const v1::Site& site);
 
-// uprobe_profile's columns and a third, as kprobe_profile has it: misses.
+// uprobe_profile's columns, misses as kprobe_profile has them, losses and the mechanism:
+// PATH EVENT HITS MISSED LOST MECHANISM
 std::string ProfileLine(const v1::Probe& probe);
 
 std::string TargetLine(const v1::Target& target);

@@ -1,10 +1,13 @@
 #include "client/signals.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <iterator>
 #include <string_view>
 
 #include "client/exit_code.h"
@@ -30,7 +33,7 @@ sigset_t Interrupts() {
 }
 
 void GiveUp(int) {
-  constexpr std::string_view kText = "\nprobectl: gave up waiting for the clean-up\n";
+  constexpr std::string_view kText = "\nprobectl: interrupted; the daemon cleans up without us\n";
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, kText.data(), kText.size());
   ::_exit(static_cast<int>(ExitCode::kInterrupted));
 }
@@ -59,6 +62,23 @@ void Signals::LetInterruptsEndUs() {
     if (sigismember(&set, number) == 1) ::sigaction(number, &action, nullptr);
   }
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+EndOnInterrupt::EndOnInterrupt(Signals& signals)
+    : signals_(signals), end_(::eventfd(0, EFD_CLOEXEC)) {
+  thread_ = std::thread([this] {
+    pollfd fds[] = {{signals_.fd(), POLLIN, 0}, {end_.get(), POLLIN, 0}};
+    while (::poll(fds, std::size(fds), -1) >= 0 && fds[1].revents == 0) {
+      auto event = signals_.Next();
+      if (event && event->number != SIGCHLD) GiveUp(event->number);
+    }
+  });
+}
+
+EndOnInterrupt::~EndOnInterrupt() {
+  uint64_t one = 1;
+  [[maybe_unused]] ssize_t written = ::write(end_.get(), &one, sizeof one);
+  thread_.join();
 }
 
 }  // namespace probed::client

@@ -3,6 +3,7 @@
 // so that they inherit the blocked mask.
 
 #include <optional>
+#include <thread>
 
 #include "base/unique_fd.h"
 
@@ -30,6 +31,21 @@ class Signals {
 
  private:
   UniqueFd fd_;
+};
+
+// The same for as long as this lives, and without touching the mask, which threads that start
+// meanwhile inherit: there is nothing yet that needs us. Nobody else asks `signals` then.
+class EndOnInterrupt {
+ public:
+  explicit EndOnInterrupt(Signals& signals);
+  EndOnInterrupt(const EndOnInterrupt&) = delete;
+  EndOnInterrupt& operator=(const EndOnInterrupt&) = delete;
+  ~EndOnInterrupt();
+
+ private:
+  Signals& signals_;
+  UniqueFd end_;
+  std::thread thread_;
 };
 
 }  // namespace probed::client

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "engine/probe/judge.h"
@@ -21,12 +22,27 @@ Error Refusal(ErrorCode code, std::string reason, std::string message, std::stri
                .metadata = {}};
 }
 
+// A definition that is well written may still name what is not there, or is there already.
+ErrorCode CodeOf(const lang::Verdict& verdict) {
+  switch (verdict.error_number) {
+    case ENOENT:
+    case ENOTDIR:
+      return ErrorCode::kNotFound;
+    case EACCES:
+    case EPERM:
+      return ErrorCode::kPermissionDenied;
+    case EEXIST:
+      return ErrorCode::kAlreadyExists;
+    default:
+      return ErrorCode::kInvalidArgument;
+  }
+}
+
 Error ErrorOf(const lang::Verdict& verdict) {
   std::string message = verdict.message.value_or(verdict.explanation);
   if (message.empty()) message = "the line is not a definition";
-  return Refusal(ErrorCode::kInvalidArgument,
-                 verdict.code.empty() ? "BAD_DEFINITION" : verdict.code, std::move(message),
-                 verdict.message ? verdict.explanation : "");
+  return Refusal(CodeOf(verdict), verdict.code.empty() ? "BAD_DEFINITION" : verdict.code,
+                 std::move(message), verdict.message ? verdict.explanation : "");
 }
 
 uint32_t MaxActive(const lang::Definition& definition, const CreateOptions& options) {

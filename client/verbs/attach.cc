@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "client/stop_watch.h"
 #include "client/tracing_session.h"
@@ -86,21 +87,29 @@ std::string DescribeEnd(StopReason reason, const TracingSession& session) {
   return reason == StopReason::kTargetsEnded ? targets + " ended" : "detached from " + targets;
 }
 
+// Attaches, defines and subscribes. kOk or kPartial: the trace runs.
+ExitCode SetUp(const AttachOptions& options, const std::vector<std::string>& lines,
+               TracingSession& session, StreamOutput& output, Talk& talk) {
+  ExitCode attached = AttachAll(options, talk, [&](const v1::AttachTargetRequest& request) {
+    return session.Attach(request);
+  });
+  if (NothingAttached(attached)) return attached;
+  auto begun = Begin(options, lines, session, output);
+  if (begun) return attached;
+  ExitCode code = talk.Fail(begun.error());
+  static_cast<void>(session.Finish());
+  return code;
+}
+
 ExitCode Trace(const AttachOptions& options, const std::vector<std::string>& lines, Api& api,
                Signals& signals, Talk& talk) {
   auto output = OpenStreamOutput(options.stream);
   if (!output.ok()) return talk.Fail(output.error());
   TracingSession session(api, talk);
-  ExitCode attached = AttachAll(options, talk, [&](const v1::AttachTargetRequest& request) {
-    return session.Attach(request);
-  });
+  std::optional<EndOnInterrupt> nothing_yet(std::in_place, signals);
+  ExitCode attached = SetUp(options, lines, session, *output, talk);
+  nothing_yet.reset();
   if (NothingAttached(attached)) return attached;
-  if (auto begun = Begin(options, lines, session, *output); !begun) {
-    ExitCode code = talk.Fail(begun.error());
-    signals.LetInterruptsEndUs();
-    static_cast<void>(session.Finish());
-    return code;
-  }
   talk.Note(fmt::format("attached to {}; Ctrl-C detaches", DescribeTargets(session)));
   StopOptions stop;
   stop.duration_seconds = options.stream.duration_seconds;
@@ -115,15 +124,26 @@ ExitCode Trace(const AttachOptions& options, const std::vector<std::string>& lin
 }
 
 // A daemon that ends with us cannot hold a target.
+Result<Endpoint> FindEndpoint(const EndpointOptions& options, bool tracing) {
+  auto endpoint =
+      client::FindEndpoint(options, tracing ? Fallback::kPrivateDaemon : Fallback::kNone);
+  if (endpoint.ok() || tracing || endpoint.error().reason != "NO_DAEMON") return endpoint;
+  Error error = std::move(endpoint).error();
+  error.hint =
+      "definitions (-e), for which a private daemon is enough; one that holds a target beyond this "
+      "command must be started: probed";
+  return error;
+}
+
 Result<ExitCode> Attach(const AttachOptions& options, const Invocation& invocation, Talk& talk) {
   bool tracing = options.has_definitions();
   PROBED_TRY(auto lines, options.definitions.Lines());
-  PROBED_TRY(Endpoint endpoint, FindEndpoint(invocation.endpoint,
-                                             tracing ? Fallback::kPrivateDaemon : Fallback::kNone));
-  Signals signals;
+  PROBED_TRY(Endpoint endpoint, FindEndpoint(invocation.endpoint, tracing));
+  std::optional<Signals> signals;
+  if (tracing) signals.emplace();
   PROBED_TRY(Connection connection, Connect(invocation, std::move(endpoint)));
   if (!tracing) return Hold(options, *connection.api, talk);
-  ExitCode code = Trace(options, lines, *connection.api, signals, talk);
+  ExitCode code = Trace(options, lines, *connection.api, *signals, talk);
   if (code == ExitCode::kConnect) ReportDaemonLog(connection, talk);
   return code;
 }
@@ -149,6 +169,7 @@ void AddAttach(CLI::App& app, Invocation& invocation) {
       ->type_name("PID[,PID]");
   verb->add_flag("--follow", options->follow, "Follow forked children");
   AddDefinitionOptions(*verb, options->definitions);
+  AddRequireArmedOption(*verb, options->definitions);
   AddStreamOptions(*verb, options->stream);
 }
 

@@ -1,4 +1,4 @@
-// probectl profile: hits and misses of each probe, in uprobe_profile's shape.
+// probectl profile: the counters of each probe, in uprobe_profile's shape.
 
 #include <memory>
 
@@ -32,7 +32,8 @@ ExitCode Profile(const ProfileOptions& options, Api& api, Talk& talk) {
 void AddProfile(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<ProfileOptions>();
   CLI::App* verb = AddVerb(
-      app, invocation, "profile", "Hits and misses of each probe: path, event, hits, misses.",
+      app, invocation, "profile",
+      "Counters of each probe: path, event, hits, missed, lost, mechanism.",
       [options, &invocation](Talk& talk) {
         return WithDaemon(invocation, talk, [&](Api& api) { return Profile(*options, api, talk); });
       });

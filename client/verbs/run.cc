@@ -1,6 +1,7 @@
 // probectl run: start a command with probes armed before its first instruction.
 
 #include <memory>
+#include <optional>
 
 #include "client/command.h"
 #include "client/stop_watch.h"
@@ -39,7 +40,10 @@ class Runner {
       : options_(options), command_(command), signals_(signals), talk_(talk), session_(api, talk) {}
 
   int Run(const std::vector<std::string>& lines, StreamOutput& output) {
-    if (auto ready = Prepare(lines, output); !ready) return Abandon(ready.error());
+    std::optional<EndOnInterrupt> nothing_yet(std::in_place, signals_);
+    auto ready = Prepare(lines, output);
+    nothing_yet.reset();
+    if (!ready) return Abandon(ready.error());
     if (auto released = command_.Release(); !released.ok()) {
       static_cast<void>(session_.Finish());
       talk_.Fail(released.error());

@@ -6,6 +6,7 @@
 
 #include "client/stop_watch.h"
 #include "client/verbs/connect.h"
+#include "client/verbs/find_target.h"
 #include "client/verbs/options.h"
 #include "client/verbs/stream_output.h"
 #include "client/verbs/verbs.h"
@@ -14,6 +15,7 @@ namespace probed::client {
 namespace {
 
 struct WatchOptions {
+  std::vector<int> pids;
   std::vector<std::string> targets;
   std::vector<std::string> probes;
   bool drop_newest = false;
@@ -33,7 +35,22 @@ v1::WatchEventsRequest RequestOf(const WatchOptions& options) {
   return request;
 }
 
-ExitCode Watch(const WatchOptions& options, Api& api, Signals& signals, Talk& talk) {
+// Pids and event names as the resource names that the API takes.
+Reply<void> Resolve(WatchOptions& options, Api& api) {
+  for (int pid : options.pids) {
+    auto target = FindTarget(api, {.pid = pid, .name = {}});
+    if (!target) return tl::unexpected(std::move(target).error());
+    options.targets.push_back(*target);
+  }
+  if (options.probes.empty()) return {};
+  auto probes = SelectProbes(api, "targets/-", options.probes);
+  if (!probes) return tl::unexpected(std::move(probes).error());
+  options.probes = *std::move(probes);
+  return {};
+}
+
+ExitCode Watch(WatchOptions options, Api& api, Signals& signals, Talk& talk) {
+  if (auto resolved = Resolve(options, api); !resolved) return talk.Fail(resolved.error());
   auto output = OpenStreamOutput(options.stream);
   if (!output.ok()) return talk.Fail(output.error());
   EventPump::Options pump_options;
@@ -65,10 +82,15 @@ void AddWatch(CLI::App& app, Invocation& invocation) {
       AddVerb(app, invocation, "watch",
               "Print the events of probes that are already there; changes nothing.",
               [options, &invocation](Talk& talk) { return Connected(*options, invocation, talk); });
-  verb->add_option("--target", options->targets,
-                   "Only these targets (targets/PID-START); ends when they do")
+  verb->add_option("-p,--pid", options->pids,
+                   "Only these attached processes, separated by commas; ends when they do")
+      ->delimiter(',')
+      ->check(Positive())
+      ->type_name("PID[,PID]");
+  verb->add_option("--target", options->targets, "The same by resource name: targets/PID-START")
       ->type_name("NAME");
-  verb->add_option("--probe", options->probes, "Only these probes (targets/PID-START/probes/ID)")
+  verb->add_option("--probe", options->probes,
+                   "Only these probes: GROUP/EVENT, EVENT, GROUP/ or a resource name")
       ->type_name("NAME");
   verb->add_option("--queue-bytes", options->queue_bytes,
                    "Bytes that the daemon queues for us before it drops (33554432)")

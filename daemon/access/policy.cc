@@ -23,7 +23,8 @@ bool AllAre(const Ids& ids, Id id) {
 
 Status MayTrace(const Caller& caller, const ProcessCredentials& process, int yama_scope) {
   if (caller.admin) return {};
-  const std::string admin_hint = "ask as root or as a member of the admin group";
+  const std::string admin_hint =
+      "as root, or as a member of the daemon's admin group (probed-admin)";
   if (!AllAre(process.uids, caller.uid) || !AllAre(process.gids, caller.gid))
     return Denied("UID_MISMATCH",
                   fmt::format("the process runs with uid {} gid {}, you are uid {} gid {}",

@@ -12,6 +12,10 @@
 #include "daemon/sessions.h"
 #include "engine/engine.h"
 
+namespace grpc {
+class ServerContext;
+}
+
 namespace probed::daemon {
 
 struct ServiceContext {
@@ -26,5 +30,11 @@ struct ServiceContext {
 
 // The target if probed is attached to it (or still knows it); TARGET_NOT_FOUND otherwise.
 Result<engine::TargetInfo> FindTarget(ServiceContext& context, event::TargetId target);
+
+// Deletes the session's probes and leaves its targets. An empty session: nothing.
+void EndSession(ServiceContext& context, const Caller& caller, const std::string& session);
+// The same if the client has given up the call or is gone: it never learned what it holds.
+void EndSessionOfGone(const grpc::ServerContext& call, ServiceContext& context,
+                      const Caller& caller, const std::string& session);
 
 }  // namespace probed::daemon

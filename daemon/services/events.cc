@@ -1,8 +1,5 @@
 #include "daemon/services/events.h"
 
-#include <map>
-
-#include "daemon/audit.h"
 #include "daemon/convert/names.h"
 #include "daemon/convert/status.h"
 #include "daemon/services/event_stream.h"
@@ -30,7 +27,7 @@ class OnExit {
 grpc::Status EventService::WatchEvents(grpc::ServerContext* call,
                                        const v1::WatchEventsRequest* request,
                                        grpc::ServerWriter<v1::WatchEventsResponse>* writer) {
-  const OnExit end_session([&] { EndSession(request->end_session()); });
+  const OnExit end_session([&] { EndSession(context_, caller_, request->end_session()); });
   auto wanted = ToWanted(*request);
   if (!wanted.ok()) return ToStatus(wanted.error());
   auto options = ToOptions(*request);
@@ -87,17 +84,6 @@ Result<event::SubscribeOptions> EventService::ToOptions(const v1::WatchEventsReq
                        ? event::DropPolicy::kDropNewest
                        : event::DropPolicy::kDropOldest;
   return options;
-}
-
-void EventService::EndSession(const std::string& session) {
-  if (session.empty()) return;
-  std::map<event::TargetId, std::string> executables;
-  for (const engine::TargetInfo& target : context_.engine.ListTargets())
-    executables[target.id] = target.executable;
-  for (event::TargetId target : context_.sessions.End({caller_.uid, session})) {
-    context_.authorizer.Forget(target);
-    Audit({caller_, "end-session", target, executables[target], 0, nullptr});
-  }
 }
 
 }  // namespace probed::daemon

@@ -17,7 +17,6 @@ class EventService final : public v1::EventService::Service {
  private:
   Result<EventFilter::Wanted> ToWanted(const v1::WatchEventsRequest& request);
   Result<event::SubscribeOptions> ToOptions(const v1::WatchEventsRequest& request);
-  void EndSession(const std::string& session);
 
   ServiceContext& context_;
   const Caller& caller_;

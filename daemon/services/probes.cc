@@ -27,7 +27,7 @@ Error NoSuchProbe(const ProbeRef& probe) {
 
 }  // namespace
 
-grpc::Status ProbeService::CreateProbes(grpc::ServerContext*,
+grpc::Status ProbeService::CreateProbes(grpc::ServerContext* call,
                                         const v1::CreateProbesRequest* request,
                                         v1::CreateProbesResponse* response) {
   const auto target = ParseTargetName(request->parent());
@@ -48,6 +48,7 @@ grpc::Status ProbeService::CreateProbes(grpc::ServerContext*,
   if (options->validate_only) return grpc::Status::OK;
   context_.sessions.AddProbes({caller_.uid, request->session()}, IdsOf(outcome->probes));
   AuditProbes("create-probes", outcome->probes, {});
+  EndSessionOfGone(*call, context_, caller_, request->session());
   return grpc::Status::OK;
 }
 

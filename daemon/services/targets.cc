@@ -27,12 +27,13 @@ const Error* ErrorOf(const Result<engine::TargetInfo>& result) {
 
 }  // namespace
 
-grpc::Status TargetService::AttachTarget(grpc::ServerContext*,
+grpc::Status TargetService::AttachTarget(grpc::ServerContext* call,
                                          const v1::AttachTargetRequest* request,
                                          v1::Target* response) {
   const auto target = Attach(*request);
   Audit({caller_, "attach", target.ok() ? target->id : event::TargetId{request->pid(), 0},
          target.ok() ? target->executable : "", 0, ErrorOf(target)});
+  EndSessionOfGone(*call, context_, caller_, request->session());
   return Answer(target, response);
 }
 
@@ -68,12 +69,13 @@ Status TargetService::Verify(const engine::TargetInfo& attached, event::TargetId
   return context_.authorizer.CheckTarget(caller_, wanted);
 }
 
-grpc::Status TargetService::LaunchTarget(grpc::ServerContext*,
+grpc::Status TargetService::LaunchTarget(grpc::ServerContext* call,
                                          const v1::LaunchTargetRequest* request,
                                          v1::Target* response) {
   const auto target = Launch(*request);
   Audit({caller_, "launch", target.ok() ? target->id : event::TargetId{},
          target.ok() ? target->executable : "", 0, ErrorOf(target)});
+  EndSessionOfGone(*call, context_, caller_, request->session());
   return Answer(target, response);
 }
 

@@ -4,6 +4,7 @@ that is exactly as it was."""
 import ctypes
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -31,6 +32,7 @@ class BadInput(unittest.TestCase):
                                        "--duration", "1", *options)
         self.assertIn(result.code, codes, result.err)
         self.assertRegex(result.err, pattern)
+        self.assertNotRegex(result.err, "/proc/[0-9]+/root", "paths are the target's")
         self.assertEqual(result.out, "")
         return result.err
 
@@ -88,6 +90,27 @@ class Files(BadInput):
                 bad.write_bytes(self.file.bytes[:16] + bytes([3, 0, 62, 0]) + bytes([seed]) * 4000)
                 with self.subTest(seed):
                     self.refuse_on_counter([f"p:e/x {bad}:work"], "bad.so")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to chroot")
+    def test_paths_are_those_of_a_target_with_another_root(self):
+        with tempfile.TemporaryDirectory() as root:
+            for name, source in (("busybox", "/bin/busybox"), ("libc.so", "/etc/hostname")):
+                shutil.copy(source, f"{root}/{name}")
+            cut = Path(f"{root}/cut.so")
+            cut.write_bytes(self.file.bytes[:700])
+            with Program(["/usr/sbin/chroot", root, "/busybox", "sh", "-c",
+                          "echo ready; read line; exit 0"]) as program:
+                program.wait_for("ready")
+                for place, pattern in (("/libc.so:main", "/libc.so is not an ELF file"),
+                                       ("/cut.so:work", "/cut.so "),
+                                       ("/busybox:work", "/busybox has no symbol work"),
+                                       ("/busybox:0xffffffff", "past the end of /busybox"),
+                                       ("libc.so.6:open", "no file called libc.so.6")):
+                    with self.subTest(place):
+                        text = self.refused(program.pid, [f"p:e/x {place}"], (USAGE, NOT_FOUND),
+                                            pattern)
+                        self.assertNotIn(root, text)
+                self.assertEqual(program.finish(10), 0)
 
     def test_no_such_file_directory_and_plain_text(self):
         self.refuse_on_counter(["p:e/x /nonexistent/file:0x10"], "(?i)find the given file|no such")
@@ -282,6 +305,37 @@ class Permissions(BadInput):
             self.assertEqual(program.finish(10), 0, program.err)
             self.assertTrue(re.search(r"done \d+", program.out))
 
+
+    def test_daemon_under_a_seccomp_filter(self):
+        """What a container without SYS_PTRACE looks like on old hosts: ptrace is EPERM."""
+        with Counter() as counter:
+            for words, code in ((["attach", "--pid", str(counter.pid), "-e",
+                                  f"p:e/x {counter.path}:work", "--duration", "1"], PERMISSION),
+                                (["run", "--", "true"], PERMISSION)):
+                result = subprocess.run(
+                    ["/usr/bin/python3", "-c", WITHOUT_PTRACE, probectl.PROBECTL, *words],
+                    env=probectl.environment(), capture_output=True, text=True, timeout=30,
+                    check=False)
+                self.assertEqual(result.returncode, code, result.stderr)
+                self.assertRegex(result.stderr, "SECCOMP_FILTER")
+                self.assertRegex(result.stderr, "SYS_PTRACE")
+            counter.assert_unharmed(self)
+
+
+# Runs its arguments with ptrace (101) refused.
+WITHOUT_PTRACE = r"""
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None)
+code = [(0x20, 0, 0, 0), (0x15, 0, 1, 101), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]
+program = b"".join(struct.pack("HBBI", *line) for line in code)
+buffer = ctypes.create_string_buffer(program)
+class Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+filter = Filter(len(code), ctypes.addressof(buffer))
+libc.prctl(38, 1, 0, 0, 0)
+assert libc.prctl(22, 2, ctypes.byref(filter)) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 SANDBOXED = r"""
 import ctypes, os, select, struct, sys

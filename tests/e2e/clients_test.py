@@ -72,6 +72,17 @@ class Clients(unittest.TestCase):
                 self.assertIn("work", done("sites", "--pid", pid))
                 hits = self.hits(done("profile", "--pid", pid), "w")
                 wait_until(lambda: self.hits(done("profile", "--pid", pid), "w") > hits, 10)
+                columns = next(line.split() for line in done("profile", "--pid", pid).splitlines()
+                               if " w " in line)
+                self.assertEqual((columns[0], *columns[3:]), (str(counter.path), "0", "0",
+                                                              "boosted"))
+                for which in (("--pid", pid), ("--probe", "e/w"), ("--pid", pid, "--probe", "w")):
+                    lines = done("watch", "--format", "json", "--count", "3", *which).splitlines()
+                    self.assertEqual(len([line for line in lines if '"type":"hit"' in line]), 3)
+                    self.assertEqual("--probe" in which,
+                                     all('"event":"w"' in line for line in lines
+                                         if '"type":"hit"' in line))
+                done("watch", "--probe", "e/nothing", "--duration", "1", expect=5)
                 done("disable", "--pid", pid, "e/w")
                 still = self.hits(done("profile", "--pid", pid), "w")
                 session.wait_for_records(len(session.records) + 50)
