@@ -1,10 +1,13 @@
 """The manual pages and --help say the same."""
 
 import re
+import shutil
 import subprocess
+import tempfile
 import unittest
+from pathlib import Path
 
-from support.paths import PROBECTL, ROOT
+from support.paths import BUILD, PROBECTL, PROBED, ROOT
 
 MANUAL = ROOT / "docs/man"
 
@@ -51,10 +54,62 @@ class Manual(unittest.TestCase):
     def test_exit_statuses_are_those_of_the_source(self):
         page = (MANUAL / "probectl.1.md").read_text()
         table = page.split("# EXIT STATUS")[1].split("# ENVIRONMENT")[0]
-        documented = {int(n) for row in re.findall(r"^\| ([\d, ]+) \|", table, re.M)
+        documented = {int(n) for row in re.findall(r"^([\d, ]+)\n:   ", table, re.M)
                       for n in row.split(",")}
         source = (ROOT / "client/exit_code.h").read_text()
         self.assertEqual(documented, {int(n) for n in re.findall(r"k\w+ = (\d+),", source)})
+
+
+class Daemon(unittest.TestCase):
+    def test_options_of_probed(self):
+        text = subprocess.run([PROBED, "--help"], capture_output=True, text=True, timeout=30,
+                              check=True).stdout
+        page = (MANUAL / "probed.8.md").read_text().replace("\\-", "-")
+        section = re.search(r"^# OPTIONS\n(.*?)^# ", page, re.M | re.S)[1]
+        documented = set(re.findall(r"^\*\*(--[a-z-]+)", section, re.M))
+        self.assertEqual(documented | {"-h", "--help"}, helped_options(text))
+
+
+class Installation(unittest.TestCase):
+    """cmake --install into a folder of our own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.root = Path(cls.folder.name)
+        subprocess.run(["cmake", "--install", BUILD, "--prefix", cls.root], check=True, timeout=60,
+                       capture_output=True)
+
+    def test_programs_units_and_completion(self):
+        for name in ("bin/probed", "bin/probectl", "lib/systemd/system/probed.service",
+                     "lib/systemd/system/probed.socket", "lib/sysusers.d/probed.conf",
+                     "lib/tmpfiles.d/probed.conf", "share/bash-completion/completions/probectl"):
+            self.assertTrue((self.root / name).is_file(), name)
+        version = subprocess.run([self.root / "bin/probectl", "--version"], capture_output=True,
+                                 text=True, timeout=30, check=True).stdout
+        self.assertRegex(version, r"^probectl \d")
+        unit = (self.root / "lib/systemd/system/probed.service").read_text()
+        self.assertRegex(unit, r"(?m)^ExecStart=/[^ ]*/bin/probed$")
+        self.assertEqual(len(unit), len((ROOT / "daemon/systemd/probed.service").read_text()) +
+                         len(re.search("ExecStart=(.*)", unit)[1]) - len("/usr/bin/probed"))
+
+    @unittest.skipUnless(shutil.which("lowdown") and shutil.which("man"), "no lowdown, or no man")
+    def test_manual_pages(self):
+        pages = sorted(self.root.glob("share/man/man*/*"))
+        self.assertEqual({page.name + ".md" for page in pages},
+                         {path.name for path in MANUAL.glob("*.md")})
+        for page in pages:
+            with self.subTest(page.name):
+                done = subprocess.run(["man", "--warnings", "-l", page], capture_output=True,
+                                      text=True, timeout=30, check=True,
+                                      env={"MANWIDTH": "100", "LC_ALL": "C.UTF-8",
+                                           "PATH": "/usr/bin:/bin"})
+                self.assertEqual(done.stderr, "")
+                name, section = page.name.rsplit(".", 1)
+                self.assertTrue(done.stdout.startswith(f"{name}({section})"), done.stdout[:80])
+                for heading in ("NAME", "SYNOPSIS", "OPTIONS", "SEE ALSO"):
+                    self.assertIn(f"\n{heading}\n", done.stdout)
 
 
 if __name__ == "__main__":
