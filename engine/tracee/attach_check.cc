@@ -62,8 +62,7 @@ bool HasLiveThread(pid_t pid) {
 
 // Looked at twice, because an exec may meanwhile have given the leader's id to a living thread.
 bool IsZombie(pid_t pid, const sys::TaskStatus& seen) {
-  if (seen.state == 'X') return true;
-  if (seen.state != 'Z' || HasLiveThread(pid)) return false;
+  if ((seen.state != 'Z' && seen.state != 'X') || HasLiveThread(pid)) return false;
   Result<sys::TaskStatus> again = sys::ReadTaskStatus(pid);
   return !again.ok() || again->state == 'Z' || again->state == 'X';
 }
