@@ -65,8 +65,7 @@ lang::FileLookup TargetNamespace::Lookup(const std::string& path) {
     bool found = file.error().reason == "NOT_A_REGULAR_FILE";
     return {.error_number = found ? 0 : ErrnoOf(file.error()), .hint = HintFor(path)};
   }
-  return {
-      .error_number = 0, .hint = {}, .regular = true, .device = file->device, .inode = file->inode};
+  return {.error_number = 0, .regular = true, .device = file->device, .inode = file->inode};
 }
 
 Result<std::shared_ptr<const elf::File>> TargetNamespace::Open(const std::string& path) {

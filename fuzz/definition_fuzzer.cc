@@ -15,7 +15,7 @@ using probed::lang::Dialect;
 class EveryFile : public probed::lang::FileNamespace {
  public:
   probed::lang::FileLookup Lookup(const std::string&) override {
-    return {.error_number = 0, .hint = {}, .regular = true, .device = 1, .inode = 2};
+    return {.error_number = 0, .regular = true, .device = 1, .inode = 2};
   }
   probed::Result<uint64_t> ResolveSymbol(const std::string&, const std::string&,
                                          uint64_t addend) override {

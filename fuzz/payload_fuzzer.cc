@@ -11,7 +11,7 @@ namespace {
 class OneFile : public probed::lang::FileNamespace {
  public:
   probed::lang::FileLookup Lookup(const std::string&) override {
-    return {.error_number = 0, .hint = {}, .regular = true, .device = 1, .inode = 2};
+    return {.error_number = 0, .regular = true, .device = 1, .inode = 2};
   }
   probed::Result<uint64_t> ResolveSymbol(const std::string&, const std::string&,
                                          uint64_t addend) override {

@@ -26,10 +26,10 @@ enum class Dialect : uint8_t {
 // How a definition's path is looked up; the order of checks asks for it in the middle of a line.
 struct FileLookup {
   int error_number = 0;  // 0 = found
-  std::string hint;      // why it was not, where the usual words do not fit
   bool regular = false;
   uint64_t device = 0;
   uint64_t inode = 0;
+  std::string hint = {};  // why it was not found, where the usual words do not fit
 };
 
 class FileNamespace {

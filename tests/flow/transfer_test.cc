@@ -142,7 +142,7 @@ uint64_t Relocated(const SteppedProgram& program, const elf::File& file, LinkAdd
   auto space = AddressSpace::Read(program.pid());
   auto offset = file.ToOffset(link);
   if (!space.ok() || !offset.has_value()) return 0;
-  const elf::Module* module = space->map().FindPath(file.path());
+  const elf::Module* module = space->map().FindPath(file.name());
   if (module == nullptr) return 0;
   auto places = module->Locate(*offset);
   return places.empty() ? 0 : places[0].value;
