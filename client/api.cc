@@ -113,6 +113,14 @@ Reply<std::vector<v1::Probe>> Api::SetProbesEnabled(const std::vector<std::strin
   return std::vector<v1::Probe>(reply->probes().begin(), reply->probes().end());
 }
 
+Reply<v1::Probe> Api::SetFilter(const std::string& name, const std::string& filter) {
+  v1::UpdateProbeRequest request;
+  request.mutable_probe()->set_name(name);
+  request.mutable_probe()->set_filter(filter);
+  request.mutable_update_mask()->add_paths("filter");
+  return state_->Call(*state_->probes, &v1::ProbeService::Stub::UpdateProbe, request);
+}
+
 Reply<void> Api::DeleteProbes(const std::vector<std::string>& names) {
   v1::DeleteProbesRequest request;
   request.mutable_names()->Assign(names.begin(), names.end());

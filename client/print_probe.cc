@@ -32,6 +32,7 @@ std::string Place(const v1::Site& site) {
 std::string ProbeLine(const v1::Probe& probe) {
   std::string line = fmt::format("{}  {}  {}  {}", probe.name(), Word(probe.state()),
                                  Word(probe.mechanism()), probe.definition());
+  if (!probe.filter().empty()) line += fmt::format("  if {}", probe.filter());
   if (!probe.reason().empty()) line += fmt::format("  ({})", probe.reason());
   return line;
 }
@@ -49,6 +50,7 @@ std::string ProbeJson(const v1::Probe& probe) {
   json.Key("offset").Unsigned(probe.offset());
   json.Key("symbol").String(probe.symbol());
   json.Key("enabled").Bool(probe.enabled());
+  json.Key("filter").String(probe.filter());
   json.Key("state").String(Word(probe.state()));
   json.Key("mechanism").String(Word(probe.mechanism()));
   json.Key("reason").String(probe.reason());

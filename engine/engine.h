@@ -36,6 +36,7 @@ struct ProbeInfo {
   std::string symbol;  // nearest symbol+off, may be empty
   std::shared_ptr<const lang::EventSchema> schema;
   bool enabled = false;
+  std::string filter;  // as written; empty: none
   ProbeState state = ProbeState::kPending;
   Mechanism mechanism = Mechanism::kNone;
   std::string reason;  // why this mechanism and not a better one, or why pending
@@ -95,12 +96,14 @@ struct CreateOptions {
   bool require_armed = false;    // a definition whose file is not mapped is an error, not pending
   uint32_t max_active = 0;       // default for return probes; 0 = built-in
   uint32_t string_limit = 4096;  // up to 1 MiB
+  std::string filter{};          // of every probe of the request; empty or "0": none
 };
 
 struct LineError {
   size_t line = 0;  // index into the request's lines
   Error error;
-  lang::Verdict verdict;  // the kernel's view, when the line was refused by the language
+  lang::Verdict verdict;   // the kernel's view, when the line was refused by the language
+  bool in_filter = false;  // the verdict is on the filter
 };
 
 struct CreateOutcome {
@@ -180,7 +183,9 @@ class Engine {
   std::vector<ProbeInfo> ListProbes(std::optional<TargetId> target);
   Result<ProbeInfo> GetProbe(ProbeId id);
   Result<void> SetProbesEnabled(const std::vector<ProbeId>& ids, bool enabled);  // all or none
-  Result<void> DeleteProbes(const std::vector<ProbeId>& ids);                    // all or none
+  // Empty or "0": none. Nothing: it is set; else why not, and the probe is as it was.
+  std::optional<LineError> SetFilter(ProbeId id, const std::string& filter);
+  Result<void> DeleteProbes(const std::vector<ProbeId>& ids);  // all or none
 
   std::vector<SiteInfo> ListSites(std::optional<TargetId> target);
   Result<std::vector<ModuleInfo>> ListModules(TargetId target);

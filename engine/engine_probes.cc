@@ -176,6 +176,23 @@ Result<void> Engine::SetProbesEnabled(const std::vector<ProbeId>& ids, bool enab
   });
 }
 
+std::optional<LineError> Engine::SetFilter(ProbeId id, const std::string& filter) {
+  std::lock_guard lock(state_->control);
+  auto probe = state_->Run([&] {
+    auto found = state_->probes.find(id);
+    return found == state_->probes.end() ? nullptr : found->second;
+  });
+  if (!probe)
+    return LineError{.line = 0, .error = ProbeNotFound(id), .verdict = {}, .in_filter = false};
+  auto compiled = MakeFilter(*probe, filter);
+  if (!compiled) return std::move(compiled).error();
+  state_->Run([&] {
+    probe->filter = *std::move(compiled);
+    return true;
+  });
+  return std::nullopt;
+}
+
 Result<void> Engine::DeleteProbes(const std::vector<ProbeId>& ids) {
   std::lock_guard lock(state_->control);
   ProbeList deleted;

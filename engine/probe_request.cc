@@ -1,6 +1,7 @@
 #include "engine/probe_request.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -50,7 +51,25 @@ uint32_t MaxActive(const lang::Definition& definition, const CreateOptions& opti
   return options.max_active != 0 ? options.max_active : kDefaultMaxActive;
 }
 
+uint32_t PossibleCpus() {
+  return static_cast<uint32_t>(std::max(sysconf(_SC_NPROCESSORS_CONF), 1L));
+}
+
 }  // namespace
+
+tl::expected<std::shared_ptr<const lang::Filter>, LineError> MakeFilter(const probe::Probe& probe,
+                                                                        const std::string& text) {
+  if (text.empty()) return nullptr;
+  auto filter = lang::CompileFilter(text, *probe.schema, {probe.dialect, PossibleCpus()});
+  if (filter && filter->text.empty()) return nullptr;
+  if (filter) return std::make_shared<const lang::Filter>(*std::move(filter));
+  LineError refused;
+  refused.verdict = lang::MakeVerdict(filter.error(), *probe.schema);
+  refused.error = ErrorOf(refused.verdict);
+  refused.error.message = "filter: " + refused.error.message;
+  refused.in_filter = true;
+  return tl::unexpected(std::move(refused));
+}
 
 void ProbeRequest::Refuse(size_t number, Error error, lang::Verdict verdict) {
   errors_.push_back({.line = number, .error = std::move(error), .verdict = std::move(verdict)});
@@ -83,6 +102,17 @@ void ProbeRequest::Apply(size_t number, const std::string& line) {
                     .force = options_.force};
   probes_.push_back(std::move(probe));
   lines_.push_back(number);
+  JudgeFilter(number, *probes_.back());
+}
+
+void ProbeRequest::JudgeFilter(size_t number, probe::Probe& probe) {
+  auto filter = MakeFilter(probe, options_.filter);
+  if (filter) {
+    probe.filter = *std::move(filter);
+    return;
+  }
+  filter.error().line = number;
+  errors_.push_back(std::move(filter).error());
 }
 
 void ProbeRequest::JudgeLine(size_t number, const std::string& line) {

@@ -14,6 +14,10 @@
 
 namespace probed::engine {
 
+// A compiled filter for `probe`, or the refusal of it (line 0). "" and "0": none.
+tl::expected<std::shared_ptr<const lang::Filter>, LineError> MakeFilter(const probe::Probe& probe,
+                                                                        const std::string& text);
+
 class ProbeRequest {
  public:
   ProbeRequest(lang::DefinitionSet& set, const probe::AddressSpace& space, TargetNamespace& names,
@@ -33,6 +37,7 @@ class ProbeRequest {
   size_t LineOf(const probe::Probe& probe) const;
   void JudgeLine(size_t number, const std::string& line);
   void Apply(size_t number, const std::string& line);
+  void JudgeFilter(size_t number, probe::Probe& probe);
   Status JudgeFile(const lang::Definition& definition);
   void Refuse(size_t number, Error error, lang::Verdict verdict = {});
 

@@ -1,5 +1,7 @@
 #include "client/verbs/options.h"
 
+#include <fmt/format.h>
+
 #include <map>
 
 #include "client/input.h"
@@ -74,12 +76,12 @@ void AddTalkOptions(CLI::App& verb, Invocation& invocation) {
       ->group(kGroup);
 }
 
-Error NotUtf8(const std::string& line) {
+Error NotUtf8(std::string_view what, const std::string& line) {
   std::string shown;
   AppendJsonString(line, shown);
   return {.code = ErrorCode::kInvalidArgument,
           .reason = "NOT_UTF8",
-          .message = "the definition " + shown + " is not UTF-8",
+          .message = fmt::format("the {} {} is not UTF-8", what, shown),
           .hint = "another name: the API carries UTF-8 only ('check' takes any bytes)",
           .metadata = {}};
 }
@@ -134,6 +136,10 @@ void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options) {
                   "Longest string in bytes (4096, at most 1048576)")
       ->check(CLI::Range(1u, 1u << 20))
       ->type_name("BYTES");
+  verb.add_option("--filter", options.filter,
+                  "Record only hits that pass, e.g. 'size > 4096 && COMM ~ \"redis*\"'; holds for "
+                  "every definition")
+      ->type_name("EXPR");
 }
 
 void AddRequireArmedOption(CLI::App& verb, DefinitionOptions& options) {
@@ -150,8 +156,9 @@ Result<std::vector<std::string>> DefinitionOptions::Lines() const {
     AppendLines(bytes, lines);
   }
   for (const auto& line : lines) {
-    if (!IsUtf8(line)) return NotUtf8(line);
+    if (!IsUtf8(line)) return NotUtf8("definition", line);
   }
+  if (!IsUtf8(filter)) return NotUtf8("filter", filter);
   return lines;
 }
 
@@ -164,6 +171,7 @@ v1::CreateProbesRequest DefinitionOptions::Request(const std::vector<std::string
   request.set_require_armed(require_armed);
   request.set_max_active(max_active);
   request.set_string_limit(string_limit);
+  request.set_filter(filter);
   return request;
 }
 

@@ -29,6 +29,7 @@ struct DefinitionOptions {
   bool require_armed = false;
   uint32_t max_active = 0;
   uint32_t string_limit = 0;
+  std::string filter;
 
   // All lines; blank lines and comments are left out. Errors: a file that cannot be read,
   // NOT_UTF8 (the API carries UTF-8 only).

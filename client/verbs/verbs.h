@@ -21,6 +21,7 @@ void AddDelete(CLI::App& app, Invocation& invocation);
 void AddList(CLI::App& app, Invocation& invocation);
 void AddEnable(CLI::App& app, Invocation& invocation);
 void AddDisable(CLI::App& app, Invocation& invocation);
+void AddFilter(CLI::App& app, Invocation& invocation);
 void AddWatch(CLI::App& app, Invocation& invocation);
 void AddCheck(CLI::App& app, Invocation& invocation);
 void AddExplain(CLI::App& app, Invocation& invocation);
@@ -32,9 +33,9 @@ void AddCompletion(CLI::App& app, Invocation& invocation);
 
 // In the order of --help.
 inline constexpr void (*kVerbs[])(CLI::App&, Invocation&) = {
-    AddRun,     AddAttach, AddDetach,  AddTargets, AddDefine,     AddDelete,
-    AddList,    AddEnable, AddDisable, AddWatch,   AddCheck,      AddExplain,
-    AddSymbols, AddSites,  AddProfile, AddStatus,  AddCompletion,
+    AddRun,     AddAttach,  AddDetach,  AddTargets, AddDefine, AddDelete,
+    AddList,    AddEnable,  AddDisable, AddFilter,  AddWatch,  AddCheck,
+    AddExplain, AddSymbols, AddSites,   AddProfile, AddStatus, AddCompletion,
 };
 
 }  // namespace probed::client

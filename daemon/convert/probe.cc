@@ -89,6 +89,7 @@ v1::Probe ToProto(const engine::ProbeInfo& probe) {
   out.set_offset(probe.offset);
   out.set_symbol(Utf8(probe.symbol));
   out.set_enabled(probe.enabled);
+  out.set_filter(Utf8(probe.filter));
   out.set_state(ToProto(probe.state));
   out.set_mechanism(ToProto(probe.mechanism));
   out.set_reason(Utf8(probe.reason));
@@ -149,19 +150,31 @@ Result<engine::CreateOptions> ToOptions(const v1::CreateProbesRequest& request) 
   options.require_armed = request.require_armed();
   options.max_active = request.max_active();
   options.string_limit = request.string_limit() ? request.string_limit() : kDefaultStringLimit;
+  options.filter = request.filter();
   return options;
 }
 
-Status CheckUpdateMask(const v1::UpdateProbeRequest& request) {
-  for (const std::string& path : request.update_mask().paths()) {
-    if (path == "enabled" || path == "*") continue;
-    return Error{ErrorCode::kInvalidArgument,
-                 "FIELD_NOT_MUTABLE",
-                 fmt::format("\"{}\" of a probe cannot be changed", path),
-                 "update_mask \"enabled\"; delete and create a probe to change the rest",
-                 {{"field", path}}};
+Result<ProbeChanges> ToChanges(const v1::UpdateProbeRequest& request) {
+  const v1::Probe& probe = request.probe();
+  ProbeChanges changes;
+  // Without a mask, what is filled in is meant (AIP 134), and false cannot be told from missing.
+  if (request.update_mask().paths().empty()) {
+    changes.enabled = probe.enabled();
+    if (!probe.filter().empty()) changes.filter = probe.filter();
   }
-  return {};
+  for (const std::string& path : request.update_mask().paths()) {
+    const bool known = path == "enabled" || path == "filter" || path == "*";
+    if (!known)
+      return Error{ErrorCode::kInvalidArgument,
+                   "FIELD_NOT_MUTABLE",
+                   fmt::format("\"{}\" of a probe cannot be changed", path),
+                   "update_mask \"enabled\" or \"filter\"; delete and create a probe to change "
+                   "the rest",
+                   {{"field", path}}};
+    if (path != "filter") changes.enabled = probe.enabled();
+    if (path != "enabled") changes.filter = probe.filter();
+  }
+  return changes;
 }
 
 }  // namespace probed::daemon

@@ -1,6 +1,8 @@
 #pragma once
 // Probes, sites and schemas between the engine and the API. Pure.
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/engine.h"
@@ -19,7 +21,11 @@ v1::EventSchema ToSchema(event::TargetId target, event::ProbeId probe,
 
 Result<engine::CreateOptions> ToOptions(const v1::CreateProbesRequest& request);
 
-// UpdateProbe may change `enabled` and nothing else; an absent mask means all that can change.
-Status CheckUpdateMask(const v1::UpdateProbeRequest& request);
+// What UpdateProbe is to change.
+struct ProbeChanges {
+  std::optional<bool> enabled;
+  std::optional<std::string> filter;
+};
+Result<ProbeChanges> ToChanges(const v1::UpdateProbeRequest& request);
 
 }  // namespace probed::daemon

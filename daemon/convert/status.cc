@@ -150,7 +150,17 @@ v1::LineVerdict ToVerdict(const engine::LineError& error, const std::string& lin
   if (from.caret) verdict.set_caret(*from.caret);
   verdict.set_explanation(from.explanation.empty() ? error.error.message : from.explanation);
   verdict.set_reason(from.code.empty() ? error.error.reason : from.code);
+  verdict.set_in_filter(error.in_filter);
   return verdict;
+}
+
+grpc::Status Refused(const engine::LineError& error) {
+  if (error.verdict.code.empty()) return ToStatus(error.error);
+  google::rpc::Status status = Details(error.error);
+  v1::LineVerdicts verdicts;
+  *verdicts.add_verdicts() = DetailOf(error, "").verdict;
+  status.add_details()->PackFrom(verdicts);
+  return Serialized(status);
 }
 
 grpc::Status RefusedLines(const std::vector<engine::LineError>& errors,

@@ -22,6 +22,9 @@ int ErrnoOf(ErrorCode code);
 
 v1::LineVerdict ToVerdict(const engine::LineError& error, const std::string& line);
 
+// One refusal that is not about one line of several.
+grpc::Status Refused(const engine::LineError& error);
+
 // `lines` are the request's. Clients take 8 KiB of trailers by default, so only the first verdicts
 // that fit are attached; metadata "refused" and "shown" count both.
 grpc::Status RefusedLines(const std::vector<engine::LineError>& errors,

@@ -132,13 +132,27 @@ Result<std::vector<engine::ProbeInfo>> ProbeService::SetEnabled(const Names& nam
   return FindAll(names);
 }
 
+std::optional<engine::LineError> ProbeService::SetFilter(const engine::ProbeInfo& probe,
+                                                         const std::string& filter) {
+  auto refused = context_.engine.SetFilter(probe.id, filter);
+  AuditProbes("filter-probe", {probe}, refused ? Status(refused->error) : Status());
+  return refused;
+}
+
 grpc::Status ProbeService::UpdateProbe(grpc::ServerContext*, const v1::UpdateProbeRequest* request,
                                        v1::Probe* response) {
-  const Status mask = CheckUpdateMask(*request);
-  if (!mask.ok()) return ToStatus(mask.error());
+  const auto changes = ToChanges(*request);
+  if (!changes.ok()) return ToStatus(changes.error());
   Names names;
   *names.Add() = request->probe().name();
-  const auto probes = SetEnabled(names, request->probe().enabled());
+  auto probes = FindAll(names);
+  if (!probes.ok()) return ToStatus(probes.error());
+  // First what may be refused, so that a request is carried out or not.
+  if (changes->filter) {
+    const auto refused = SetFilter(probes->front(), *changes->filter);
+    if (refused) return Refused(*refused);
+  }
+  probes = changes->enabled ? SetEnabled(names, *changes->enabled) : FindAll(names);
   if (!probes.ok()) return ToStatus(probes.error());
   *response = ToProto(probes->front());
   return grpc::Status::OK;

@@ -35,6 +35,8 @@ class ProbeService final : public v1::ProbeService::Service {
   // Every probe named, each checked for permission and existence.
   Result<std::vector<engine::ProbeInfo>> FindAll(const Names& names);
   Result<std::vector<engine::ProbeInfo>> SetEnabled(const Names& names, bool enabled);
+  std::optional<engine::LineError> SetFilter(const engine::ProbeInfo& probe,
+                                             const std::string& filter);
   Status Delete(const Names& names);
   void AuditProbes(std::string_view operation, const std::vector<engine::ProbeInfo>& probes,
                    const Status& status);

@@ -75,6 +75,9 @@ tl::expected<Filter, FilterRefusal> CompileFilter(std::string_view written,
 std::string FilterFile(const Filter& filter);
 std::string FilterFile(const FilterRefusal& refusal);
 
+// As error_log shows it; the explanation says what to write instead for an event like `schema`.
+Verdict MakeVerdict(const FilterRefusal& refusal, const EventSchema& schema);
+
 // What the predicates look at.
 struct FilterHit {
   std::span<const std::byte> payload;
@@ -86,5 +89,7 @@ struct FilterHit {
   uint16_t event_id = 0;
 };
 bool Passes(const FilterCode& code, const FilterHit& hit);
+// Whether `operand` of the hit is looked at: finding out its value may cost more than the filter.
+bool Reads(const FilterCode& code, FilterOperand operand);
 
 }  // namespace probed::lang

@@ -118,6 +118,11 @@ class Run {
 
 }  // namespace
 
+bool Reads(const FilterCode& code, FilterOperand operand) {
+  return std::any_of(code.ops.begin(), code.ops.end(),
+                     [operand](const FilterOp& op) { return op.operand == operand; });
+}
+
 bool Passes(const FilterCode& code, const FilterHit& hit) {
   const Run run(code, hit);
   size_t at = 0;

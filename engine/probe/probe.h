@@ -9,6 +9,7 @@
 #include "engine/event/event.h"
 #include "engine/lang/definition_set.h"
 #include "engine/lang/fetch_program.h"
+#include "engine/lang/filter.h"
 #include "engine/probe/mechanism.h"
 
 namespace probed::probe {
@@ -31,6 +32,7 @@ struct Probe {
   std::weak_ptr<ProbeGroup> group;
 
   bool enabled = true;
+  std::shared_ptr<const lang::Filter> filter;  // null: every hit is recorded
   uint32_t sites = 0;        // armed sites that carry it, over all processes
   bool was_armed = false;    // tells gone from pending
   uint32_t outstanding = 0;  // returns waited for

@@ -5,6 +5,22 @@
 
 namespace probed::probe {
 
+bool Recorder::Passes(const Probe& probe, const HitPlace& place, pid_t tid, StoppedContext& context,
+                      std::span<const std::byte> payload) {
+  if (!probe.filter) return true;
+  const lang::FilterCode& code = probe.filter->code;
+  lang::FilterHit hit{.payload = payload,
+                      .comm = {},
+                      .ip = place.ip,
+                      .function = place.function,
+                      .tid = tid,
+                      .cpu = 0,
+                      .event_id = static_cast<uint16_t>(probe.id)};
+  if (lang::Reads(code, lang::FilterOperand::kComm)) hit.comm = context.comm();
+  if (lang::Reads(code, lang::FilterOperand::kCpu)) hit.cpu = context.cpu();
+  return lang::Passes(code, hit);
+}
+
 void Recorder::Record(Probe& probe, const HitPlace& place, ProcessState& state, pid_t tid,
                       StoppedContext& context) {
   event::HitRecord record;
@@ -13,6 +29,10 @@ void Recorder::Record(Probe& probe, const HitPlace& place, ProcessState& state, 
   if (outcome == lang::FetchOutcome::kDropped) {
     ++probe.counters.recorded;
     ++probe.counters.lost;
+    return;
+  }
+  if (!Passes(probe, place, tid, context, record.payload)) {
+    ++probe.counters.filtered;
     return;
   }
   record.probe = probe.id;

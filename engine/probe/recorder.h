@@ -1,6 +1,9 @@
 #pragma once
 // Evaluates a probe at a hit and publishes the record. Tracer thread only.
 
+#include <cstddef>
+#include <span>
+
 #include "base/clock.h"
 #include "engine/event/hub.h"
 #include "engine/probe/process_state.h"
@@ -24,6 +27,9 @@ class Recorder {
   event::Hub& hub() { return hub_; }
 
  private:
+  static bool Passes(const Probe& probe, const HitPlace& place, pid_t tid, StoppedContext& context,
+                     std::span<const std::byte> payload);
+
   event::Hub& hub_;
 };
 

@@ -45,6 +45,22 @@ TEST(DescribeVerdict, CaretStandsUnderItsColumn) {
             "  no such register\n");
 }
 
+TEST(DescribeVerdict, OfAFilter) {
+  v1::LineVerdict verdict;
+  verdict.set_command("m==1");
+  verdict.set_error_number(22);
+  verdict.set_message("Field not found");
+  verdict.set_caret(2);
+  verdict.set_explanation("the fields are n");
+  verdict.set_reason("FIELD_NOT_FOUND");
+  verdict.set_in_filter(true);
+  EXPECT_EQ(DescribeVerdict(verdict),
+            "filter: Field not found (FIELD_NOT_FOUND, errno 22)\n"
+            "  Command: m==1\n"
+            "             ^\n"
+            "  the fields are n\n");
+}
+
 TEST(DescribeVerdict, WhereTheKernelSaysNothing) {
   v1::LineVerdict verdict;
   verdict.set_command("q x");

@@ -147,6 +147,24 @@ class Attach(unittest.TestCase):
                     self.assertEqual(numbers, list(range(numbers[0], numbers[0] + 7)))
         self.assert_unharmed()
 
+    def test_filter(self):
+        result = probectl.probectl("attach", "--pid", str(self.program.pid), "-e", self.definition,
+                                   "--filter", "n & 1 && COMM == 'counter'", "--count", "7")
+        self.assertEqual(result.code, 0, result.err)
+        numbers = [int(record.arguments[2:]) for record in trace.records(result.out)]
+        self.assertEqual(numbers, list(range(numbers[0], numbers[0] + 14, 2)))
+        self.assertEqual(numbers[0] % 2, 1)
+        self.assertRegex(result.err, r"hits \d+  missed 0  lost 0  filtered [1-9]")
+        self.assert_unharmed()
+
+    def test_refused_filter(self):
+        result = probectl.probectl("attach", "--pid", str(self.program.pid), "-e", self.definition,
+                                   "--filter", "n ==")
+        self.assertEqual(result.code, 2, result.err)
+        self.assertRegex(result.err, r"filter: Invalid value \(did you forget quotes\)\? "
+                                     r"\(INVALID_VALUE, errno 22\)\n  Command: n ==\n {16}\^\n")
+        self.assert_unharmed()
+
     def test_reader_that_goes_away_ends_it(self):
         words = [PROBECTL, "attach", "--pid", str(self.program.pid), "-e", self.definition]
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -127,6 +127,47 @@ TEST_F(ApiTest, ProbesLiveAndCount) {
             "PROBE_NOT_FOUND");
 }
 
+TEST_F(ApiTest, FiltersAreSetAndChanged) {
+  const v1::Target target = Attach(client_, victim_->pid());
+  v1::CreateProbesRequest create;
+  create.set_parent(target.name());
+  create.add_definitions("p:t/tick " + VictimPath() + ":tick n=$arg1:s32");
+  create.set_filter("m == 1");
+  v1::CreateProbesResponse created;
+  auto status = Call(*client_.probes, &v1::ProbeService::Stub::CreateProbes, create, created);
+  EXPECT_EQ(ReasonOf(status), "FIELD_NOT_FOUND");
+  const auto verdicts = DetailOf<v1::LineVerdicts>(status).value();
+  ASSERT_EQ(verdicts.verdicts_size(), 1);
+  EXPECT_TRUE(verdicts.verdicts(0).in_filter());
+  EXPECT_EQ(verdicts.verdicts(0).command(), "m == 1");
+  EXPECT_EQ(verdicts.verdicts(0).caret(), 2);
+  create.set_filter("n < 0");
+  ASSERT_TRUE(Call(*client_.probes, &v1::ProbeService::Stub::CreateProbes, create, created).ok());
+  ASSERT_EQ(created.probes(0).filter(), "n < 0");
+  victim_->Say("10");
+  EXPECT_EQ(victim_->ReadLine(), "11");
+  EXPECT_EQ(List(target)[0].counters().filtered(), 10u);
+  EXPECT_EQ(List(target)[0].counters().recorded(), 0u);
+
+  v1::UpdateProbeRequest update;
+  update.mutable_probe()->set_name(created.probes(0).name());
+  update.mutable_probe()->set_filter("n >=");
+  update.mutable_update_mask()->add_paths("filter");
+  v1::Probe updated;
+  status = Call(*client_.probes, &v1::ProbeService::Stub::UpdateProbe, update, updated);
+  EXPECT_EQ(ReasonOf(status), "INVALID_VALUE");
+  EXPECT_EQ(DetailOf<v1::LineVerdicts>(status)->verdicts(0).message(),
+            "Invalid value (did you forget quotes)?");
+  EXPECT_EQ(List(target)[0].filter(), "n < 0");
+  update.mutable_probe()->set_filter("0");
+  ASSERT_TRUE(Call(*client_.probes, &v1::ProbeService::Stub::UpdateProbe, update, updated).ok());
+  EXPECT_EQ(updated.filter(), "");
+  EXPECT_TRUE(updated.enabled());
+  victim_->Say("5");
+  EXPECT_EQ(victim_->ReadLine(), "17");
+  EXPECT_EQ(List(target)[0].counters().recorded(), 5u);
+}
+
 TEST_F(ApiTest, PagesWalkAllProbes) {
   const v1::Target target = Attach(client_, victim_->pid());
   std::vector<std::string> lines;

@@ -96,15 +96,36 @@ TEST(CreateProbes, Options) {
   EXPECT_EQ(ToOptions(request).error().reason, "INVALID_STRING_LIMIT");
 }
 
-TEST(UpdateProbe, OnlyEnabledChanges) {
+TEST(UpdateProbe, ChangesWhatTheMaskNames) {
   v1::UpdateProbeRequest request;
-  EXPECT_TRUE(CheckUpdateMask(request).ok());
+  request.mutable_probe()->set_filter("n==1");
+  request.mutable_update_mask()->add_paths("filter");
+  auto changes = ToChanges(request);
+  ASSERT_TRUE(changes.ok());
+  EXPECT_EQ(changes->filter, "n==1");
+  EXPECT_EQ(changes->enabled, std::nullopt);
   request.mutable_update_mask()->add_paths("enabled");
-  EXPECT_TRUE(CheckUpdateMask(request).ok());
+  changes = ToChanges(request);
+  EXPECT_EQ(changes->filter, "n==1");
+  EXPECT_EQ(changes->enabled, false);
+}
+
+TEST(UpdateProbe, WithoutMaskKeepsTheFilterThatIsNotGiven) {
+  v1::UpdateProbeRequest request;
+  request.mutable_probe()->set_enabled(true);
+  const auto changes = ToChanges(request);
+  ASSERT_TRUE(changes.ok());
+  EXPECT_EQ(changes->enabled, true);
+  EXPECT_EQ(changes->filter, std::nullopt);
+  request.mutable_update_mask()->add_paths("*");
+  EXPECT_EQ(ToChanges(request)->filter, "");
+}
+
+TEST(UpdateProbe, NothingElseChanges) {
   for (const char* path : {"definition", "name", "counters.hits", ""}) {
     v1::UpdateProbeRequest other;
     other.mutable_update_mask()->add_paths(path);
-    EXPECT_EQ(CheckUpdateMask(other).error().reason, "FIELD_NOT_MUTABLE") << path;
+    EXPECT_EQ(ToChanges(other).error().reason, "FIELD_NOT_MUTABLE") << path;
   }
 }
 

@@ -53,6 +53,36 @@ class Clients(unittest.TestCase):
                 self.assertNotEqual(session.finish(10), 0)
             counter.assert_unharmed(self)
 
+    def test_filter(self):
+        with Daemon() as daemon, Counter() as counter:
+            with probectl.Attached(counter.pid, [f"p:e/w {counter.path}:work n=%di:u64",
+                                                 f"p:e/m {counter.path}:work m=%di:u64"],
+                                   address=daemon.address, armed=counter.site) as session:
+                session.wait_for_records(4)
+
+                def filtered(*words, code=0):
+                    result = daemon.run("filter", *words)
+                    self.assertEqual(result.code, code, result.err)
+                    return result
+
+                self.assertEqual(filtered("e/w").out, "none\n")
+                filtered("e/w", "n % 2", code=2)
+                filtered("e/w", "n & 1")
+                self.assertEqual(filtered("e/w").out, "n & 1\n")
+                partial = filtered("e/", "m == 0", code=7)
+                self.assertIn("the fields are n", partial.err)
+                self.assertIn("  if m == 0", daemon.run("list", "--pid", str(counter.pid)).out)
+
+                def latest():
+                    return {(r.event, int(r.arguments[2:]) % 2) for r in session.records[-20:]}
+
+                wait_until(lambda: latest() == {("w", 1)}, 10)
+                filtered("e/", "0")
+                wait_until(lambda: latest() == {("w", 0), ("w", 1), ("m", 0), ("m", 1)}, 10)
+                self.assertEqual(session.detach(), 0, session.program.err)
+                self.assertRegex(session.program.err, r"e/m  hits .* lost 0  filtered [1-9]")
+            counter.assert_unharmed(self)
+
     def test_control_verbs(self):
         """attach that stays, define, list, disable, enable, profile, sites, delete, detach."""
         with Daemon() as daemon, Counter() as counter:
