@@ -149,7 +149,7 @@ class Attach(unittest.TestCase):
 
     def test_filter(self):
         result = probectl.probectl("attach", "--pid", str(self.program.pid), "-e", self.definition,
-                                   "--filter", "n & 1 && COMM == 'counter'", "--count", "7")
+                                   "--filter", "n & 1 && COMM ~ 'counter*'", "--count", "7")
         self.assertEqual(result.code, 0, result.err)
         numbers = [int(record.arguments[2:]) for record in trace.records(result.out)]
         self.assertEqual(numbers, list(range(numbers[0], numbers[0] + 14, 2)))
