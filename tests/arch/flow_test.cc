@@ -242,6 +242,12 @@ TEST(FlowTest, APunnedJumpMayGoBack) {
   EXPECT_EQ(static_cast<int64_t>(plan.low - (kText + 10)), int32_t(0x89480000));
 }
 
+TEST(FlowTest, APunnedJumpOfAFixedModuleStaysInUserSpace) {
+  Module module("90 90 90 90 90 48 ff cf 48 89 c8 75 fb c3");
+  module.image.position_independent = false;
+  EXPECT_EQ(module.Analyze()->Plan(kText + 5).tactic, Tactic::kNone);
+}
+
 TEST(FlowTest, RefusesWhereNoFunctionIsKnown) {
   Module module("90 90 90 90 90 c3 90 90 90 90 90 c3");
   module.image.functions = {{kText, kText + 6}};

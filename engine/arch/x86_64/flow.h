@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -51,6 +52,8 @@ enum class Tactic : uint8_t {
   kPunned,     // the displacement's last bytes are those of the instructions that follow
 };
 
+std::string_view TacticName(Tactic tactic);  // "jump", "short jump", "punned jump"; "" for kNone
+
 // Why the five bytes of a site cannot be replaced.
 enum class Rule : uint8_t {
   kNone,
@@ -62,7 +65,7 @@ enum class Rule : uint8_t {
   kNotRelocatable,   // an instruction cannot run elsewhere
   kFunctionTooShort  // the function ends, and what follows is not padding
 };
-const char* RuleName(Rule rule);
+std::string_view RuleName(Rule rule);  // "" for kNone
 
 struct PatchPlan {
   Tactic tactic = Tactic::kNone;
@@ -73,7 +76,8 @@ struct PatchPlan {
   // while the jump is there, even the `fixed_bytes` that keep their value.
   uint8_t jump_length = 0;
   // kPunned: low <= address of the detour < high; of the 4 displacement bytes the last
-  // `fixed_bytes` are what stands there already. A negative `low` wraps around.
+  // `fixed_bytes` are what stands there already. A negative `low` wraps around (in a module
+  // that is linked at a fixed address, both are in user space).
   uint64_t low = 0, high = 0;
   uint8_t fixed_bytes = 0;
   // kShortJump: the island's address, with 5 bytes of padding to be replaced there. Other sites may

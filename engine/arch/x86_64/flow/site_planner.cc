@@ -10,10 +10,24 @@
 
 namespace probed::arch {
 
-const char* RuleName(Rule rule) {
+std::string_view TacticName(Tactic tactic) {
+  switch (tactic) {
+    case Tactic::kNone:
+      return "";
+    case Tactic::kJump:
+      return "jump";
+    case Tactic::kShortJump:
+      return "short jump";
+    case Tactic::kPunned:
+      return "punned jump";
+  }
+  return "";
+}
+
+std::string_view RuleName(Rule rule) {
   switch (rule) {
     case Rule::kNone:
-      return "none";
+      return "";
     case Rule::kNoFunction:
       return "no function";
     case Rule::kNotAStart:
@@ -48,6 +62,12 @@ const char* DoubtWords(uint8_t doubts) {
 
 bool EndsControl(const Instruction& instruction) {
   return instruction.is_return || instruction.operation.kind == OperationKind::kJump;
+}
+
+bool IsUserSpace(uint64_t low, uint64_t high) {
+  constexpr uint64_t kLowest = 64 << 10;  // vm.mmap_min_addr
+  constexpr uint64_t kEnd = uint64_t{1} << 47;
+  return low >= kLowest && high > low && high <= kEnd;
 }
 
 uint64_t LengthOf(const std::vector<Instruction>& region) {
@@ -115,11 +135,16 @@ std::optional<SitePlanner::Refusal> SitePlanner::TryPunned(PatchPlan& plan) cons
   std::memcpy(&displacement, &bytes[1], sizeof displacement);
   uint64_t step = uint64_t{1} << 8 * free;
   uint64_t lowest = static_cast<uint64_t>(int64_t{displacement}) & ~(step - 1);
+  uint64_t low = address_ + kJumpLength + lowest;
+  // A module at a fixed address: where the window lies in the process is known.
+  if (analysis_.constants_are_addresses && !IsUserSpace(low, low + step)) {
+    return Refusal{Rule::kFunctionTooShort, "the bytes that follow lead out of user space"};
+  }
   plan.tactic = Tactic::kPunned;
   plan.region = std::move(region);
   plan.jump_length = kJumpLength;
-  plan.low = address_ + kJumpLength + lowest;
-  plan.high = plan.low + step;
+  plan.low = low;
+  plan.high = low + step;
   plan.fixed_bytes = static_cast<uint8_t>(4 - free);
   return std::nullopt;
 }
