@@ -158,6 +158,12 @@ Reply<v1::ServerInfo> Api::GetServerInfo() {
                       v1::GetServerInfoRequest());
 }
 
+Reply<v1::ServerInfo> Api::SetOptimization(bool enabled) {
+  v1::SetOptimizationRequest request;
+  request.set_enabled(enabled);
+  return state_->Call(*state_->server, &v1::ServerService::Stub::SetOptimization, request);
+}
+
 struct EventStream::State {
   grpc::ClientContext context;
   std::unique_ptr<grpc::ClientReader<v1::WatchEventsResponse>> reader;

@@ -65,6 +65,7 @@ class Api {
   Reply<v1::ExplainLocationResponse> ExplainLocation(const v1::ExplainLocationRequest& request);
 
   Reply<v1::ServerInfo> GetServerInfo();
+  Reply<v1::ServerInfo> SetOptimization(bool enabled);
 
   std::unique_ptr<EventStream> WatchEvents(const v1::WatchEventsRequest& request);
 

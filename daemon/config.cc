@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kMaxConfigFile = 1u << 20;
 
 // Where the value of a key goes; the alternative is the type that the key must have.
-using Slot = std::variant<std::string*, int64_t*, std::vector<std::string>*>;
+using Slot = std::variant<std::string*, int64_t*, std::vector<std::string>*, bool*>;
 
 std::map<std::string, Slot> Slots(Config& config) {
   return {
@@ -38,6 +38,8 @@ std::map<std::string, Slot> Slots(Config& config) {
       {"limits.max_threads", &config.limits.max_threads},
       {"limits.max_message_bytes", &config.limits.max_message_bytes},
       {"limits.max_queue_bytes", &config.limits.max_queue_bytes},
+      {"optimization.enabled", &config.optimization.enabled},
+      {"optimization.ring_bytes", &config.optimization.ring_bytes},
   };
 }
 
@@ -65,6 +67,11 @@ struct Store {
     if (value) *out = *value;
     return value.has_value();
   }
+  bool operator()(bool* out) const {
+    auto value = node.value_exact<bool>();
+    if (value) *out = *value;
+    return value.has_value();
+  }
   bool operator()(std::vector<std::string>* out) const {
     const toml::array* array = node.as_array();
     if (array == nullptr || !array->is_homogeneous(toml::node_type::string)) return false;
@@ -75,7 +82,8 @@ struct Store {
   }
 };
 
-constexpr std::string_view kTypeNames[] = {"a string", "an integer", "a list of strings"};
+constexpr std::string_view kTypeNames[] = {"a string", "an integer", "a list of strings",
+                                           "true or false"};
 
 class Reader {
  public:
@@ -187,7 +195,9 @@ std::string PrintConfig(const Config& config) {
                              {"max_streams", limits.max_streams},
                              {"max_threads", limits.max_threads},
                              {"max_message_bytes", limits.max_message_bytes},
-                             {"max_queue_bytes", limits.max_queue_bytes}}}};
+                             {"max_queue_bytes", limits.max_queue_bytes}}},
+      {"optimization", toml::table{{"enabled", config.optimization.enabled},
+                                   {"ring_bytes", config.optimization.ring_bytes}}}};
   std::ostringstream out;
   out << toml::default_formatter{table} << '\n';
   return out.str();

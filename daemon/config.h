@@ -28,6 +28,11 @@ struct Limits {
   int64_t max_queue_bytes = 256 << 20;   // of one subscriber
 };
 
+struct OptimizationConfig {
+  bool enabled = false;           // jumps instead of breakpoints where that is proven safe
+  int64_t ring_bytes = 64 << 20;  // shared with each process that has such jumps
+};
+
 struct Config {
   std::vector<std::string> listen;  // empty: the default socket, or what systemd passes
   std::string socket_group = "probed";
@@ -36,6 +41,7 @@ struct Config {
   std::string log_format = "text";
   TlsConfig tls;
   Limits limits;
+  OptimizationConfig optimization;
 };
 
 // Takes `text` over `config`. `source` names it in errors. Reasons: CONFIG_SYNTAX,

@@ -29,10 +29,13 @@ namespace {
 constexpr std::chrono::milliseconds kHealthBudget{2000};
 constexpr std::chrono::seconds kHealthInterval{10};
 
-engine::EngineOptions ToEngineOptions(const Limits& limits) {
+engine::EngineOptions ToEngineOptions(const Limits& limits,
+                                      const OptimizationConfig& optimization) {
   engine::EngineOptions options;
   options.max_targets = static_cast<uint32_t>(limits.max_targets);
   options.max_probes = static_cast<uint32_t>(limits.max_probes);
+  options.optimization.enabled = optimization.enabled;
+  options.optimization.ring_bytes = static_cast<uint64_t>(optimization.ring_bytes);
   return options;
 }
 
@@ -94,7 +97,8 @@ Result<UniqueFd> BlockSignals() {
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::Start(DaemonOptions options, UniqueFd signals) {
-  PROBED_TRY(auto engine, engine::Engine::Create(ToEngineOptions(options.config.limits)));
+  PROBED_TRY(auto engine, engine::Engine::Create(
+                              ToEngineOptions(options.config.limits, options.config.optimization)));
   const std::optional<int> private_fd = options.private_fd;
   auto state = std::make_unique<State>(std::move(options), std::move(signals), std::move(engine));
   PROBED_RETURN_IF_ERROR(state->loop.Open());

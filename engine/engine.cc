@@ -23,20 +23,36 @@ Engine::~Engine() {
   for (const auto& target : ListTargets()) {
     if (target.state == TargetState::kRunning) (void)Detach(target.id);
   }
+  state_->controller.optimizer().Stop();
   state_->hub.Close();
   state_->tracer.reset();
 }
 
 std::unique_ptr<event::Subscription> Engine::Subscribe(event::SubscribeOptions options) {
-  return state_->hub.Subscribe(std::move(options));
+  auto subscription = state_->hub.Subscribe(std::move(options));
+  state_->Run([&] {
+    state_->controller.optimizer().SyncModes();
+    return true;
+  });
+  return subscription;
 }
 
 EngineInfo Engine::Info() {
-  return EngineInfo{.mechanisms = {Mechanism::kBoosted, Mechanism::kUnoptimized},
-                    .privileges = Describe(ReadPrivileges()),
-                    .limits = state_->options,
-                    .placement = state_->Run([this] { return state_->tracer->placement(); }),
-                    .events_published = state_->hub.published()};
+  return EngineInfo{
+      .mechanisms = {Mechanism::kOptimized, Mechanism::kBoosted, Mechanism::kUnoptimized},
+      .privileges = Describe(ReadPrivileges()),
+      .limits = state_->options,
+      .placement = state_->Run([this] { return state_->tracer->placement(); }),
+      .events_published = state_->hub.published()};
+}
+
+Result<void> Engine::SetOptimization(bool enabled) {
+  std::lock_guard lock(state_->control);
+  return state_->Run([&] { return state_->controller.optimizer().SetEnabled(enabled); });
+}
+
+bool Engine::optimization() {
+  return state_->Run([&] { return state_->controller.optimizer().enabled(); });
 }
 
 bool Engine::Healthy(std::chrono::milliseconds budget) {

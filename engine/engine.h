@@ -16,6 +16,10 @@
 #include "engine/lang/schema.h"
 #include "engine/probe/mechanism.h"
 
+namespace probed::probe {
+class PatchPlanner;
+}
+
 namespace probed::engine {
 
 using event::ProbeId;
@@ -97,6 +101,7 @@ struct CreateOptions {
   uint32_t max_active = 0;       // default for return probes; 0 = built-in
   uint32_t string_limit = 4096;  // up to 1 MiB
   std::string filter{};          // of every probe of the request; empty or "0": none
+  bool optimize = true;          // a jump may take the breakpoint's place
 };
 
 struct LineError {
@@ -150,9 +155,17 @@ struct Explanation {
   std::string reason;
 };
 
+struct OptimizationOptions {
+  bool enabled = false;             // jumps instead of breakpoints where that is proven safe
+  uint64_t ring_bytes = 64u << 20;  // shared with each process that has such jumps
+  // How the bytes of a site can become a jump; null: by the analysis of its whole file.
+  std::shared_ptr<probe::PatchPlanner> planner;
+};
+
 struct EngineOptions {
   uint32_t max_targets = 1024;
   uint32_t max_probes = 200'000;
+  OptimizationOptions optimization;
 };
 
 struct EngineInfo {
@@ -192,6 +205,10 @@ class Engine {
   Result<std::vector<SymbolInfo>> SearchSymbols(const SymbolQuery& query);
   // `location` is path:0xOFFS or path:symbol[+off].
   Result<Explanation> Explain(std::optional<TargetId> target, const std::string& location);
+
+  // Every site of every target, now and from now on, like the kernel's debug.kprobes-optimization.
+  Result<void> SetOptimization(bool enabled);
+  bool optimization();
 
   std::unique_ptr<event::Subscription> Subscribe(event::SubscribeOptions options);
   EngineInfo Info();

@@ -127,7 +127,7 @@ std::vector<ProbeInfo> Engine::State::Preview(probe::ProbeGroup& group, ProbeReq
 }
 
 std::vector<ProbeInfo> Engine::ListProbes(std::optional<TargetId> target) {
-  return state_->Run([&] {
+  return state_->RunCounted([&] {
     std::vector<ProbeInfo> list;
     std::unordered_set<const probe::ProbeGroup*> shown;
     for (const auto& [id, entry] : state_->targets) {
@@ -143,7 +143,7 @@ std::vector<ProbeInfo> Engine::ListProbes(std::optional<TargetId> target) {
 }
 
 Result<ProbeInfo> Engine::GetProbe(ProbeId id) {
-  return state_->Run([&]() -> Result<ProbeInfo> {
+  return state_->RunCounted([&]() -> Result<ProbeInfo> {
     auto found = state_->probes.find(id);
     if (found == state_->probes.end()) return ProbeNotFound(id);
     auto group = found->second->group.lock();
@@ -188,6 +188,7 @@ std::optional<LineError> Engine::SetFilter(ProbeId id, const std::string& filter
   if (!compiled) return std::move(compiled).error();
   state_->Run([&] {
     probe->filter = *std::move(compiled);
+    if (auto group = probe->group.lock()) (void)state_->controller.installer().SyncFilters(*group);
     return true;
   });
   return std::nullopt;
@@ -219,7 +220,7 @@ Result<void> Engine::DeleteProbes(const std::vector<ProbeId>& ids) {
 }
 
 std::vector<SiteInfo> Engine::ListSites(std::optional<TargetId> target) {
-  return state_->Run([&] {
+  return state_->RunCounted([&] {
     std::vector<SiteInfo> list;
     for (const auto& [id, entry] : state_->targets) {
       if (target && *target != id && *target != entry.group->root) continue;

@@ -25,7 +25,11 @@ Error TargetNotFound(TargetId id) {
 Engine::State::State(EngineOptions engine_options)
     : options(engine_options),
       controller(
-          hub, files, [this](const auto& state, auto change) { OnGone(state, change); },
+          hub, files,
+          {.enabled = options.optimization.enabled,
+           .ring_bytes = options.optimization.ring_bytes,
+           .planner = options.optimization.planner},
+          [this](const auto& state, auto change) { OnGone(state, change); },
           [this](auto& state) { Track(state); }) {}
 
 Target* Engine::State::FindTarget(TargetId id) {
@@ -69,6 +73,12 @@ void Engine::State::DropOldDefinitions(TargetId fresh) {
   std::erase_if(definitions, [&](const auto& entry) {
     return entry.first == fresh || !targets.contains(entry.first);
   });
+}
+
+void Engine::State::CountDetours() {
+  for (const auto& [id, target] : targets) {
+    if (target.state != nullptr) target.state->CountDetours();
+  }
 }
 
 TargetInfo Engine::State::Describe(const Target& target) const {

@@ -99,7 +99,8 @@ void ProbeRequest::Apply(size_t number, const std::string& line) {
   probe->options = {.limits = {.max_string = options_.string_limit,
                                .kernel_string_rules = options_.dialect == lang::Dialect::kKernel},
                     .max_active = MaxActive(*probe->definition, options_),
-                    .force = options_.force};
+                    .force = options_.force,
+                    .optimize = options_.optimize};
   probes_.push_back(std::move(probe));
   lines_.push_back(number);
   JudgeFilter(number, *probes_.back());

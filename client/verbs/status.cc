@@ -26,6 +26,7 @@ std::string Text(const v1::ServerInfo& info) {
   return fmt::format(
       "probed {} (API {}), pid {}, up {} s\n"
       "  mechanisms   {}\n"
+      "  optimization {}\n"
       "  privileges   {}\n"
       "  limits       {} targets, {} probes, {} bytes a string, {} bytes a message\n"
       "  placement    {}\n"
@@ -34,8 +35,9 @@ std::string Text(const v1::ServerInfo& info) {
       "  subscribers  {}\n"
       "  events       {}",
       info.version(), fmt::join(info.api_versions(), " "), info.pid(), info.uptime().seconds(),
-      fmt::join(Mechanisms(info), " "), fmt::join(info.privileges(), "\n               "),
-      info.limits().max_targets(), info.limits().max_probes(), info.limits().max_string_bytes(),
+      fmt::join(Mechanisms(info), " "), info.optimization() ? "on" : "off",
+      fmt::join(info.privileges(), "\n               "), info.limits().max_targets(),
+      info.limits().max_probes(), info.limits().max_string_bytes(),
       info.limits().max_message_bytes(), info.placement(), info.targets(), info.probes(),
       info.subscribers(), info.events_published());
 }
@@ -59,6 +61,7 @@ std::string Json(const v1::ServerInfo& info) {
   for (const auto& privilege : info.privileges())
     json.String(privilege);
   json.EndArray();
+  json.Key("optimization").Bool(info.optimization());
   json.Key("placement").String(info.placement());
   json.Key("targets").Unsigned(info.targets());
   json.Key("probes").Unsigned(info.probes());

@@ -28,14 +28,15 @@ void AddExplain(CLI::App& app, Invocation& invocation);
 void AddSymbols(CLI::App& app, Invocation& invocation);
 void AddSites(CLI::App& app, Invocation& invocation);
 void AddProfile(CLI::App& app, Invocation& invocation);
+void AddOptimization(CLI::App& app, Invocation& invocation);
 void AddStatus(CLI::App& app, Invocation& invocation);
 void AddCompletion(CLI::App& app, Invocation& invocation);
 
 // In the order of --help.
 inline constexpr void (*kVerbs[])(CLI::App&, Invocation&) = {
-    AddRun,     AddAttach,  AddDetach,  AddTargets, AddDefine, AddDelete,
-    AddList,    AddEnable,  AddDisable, AddFilter,  AddWatch,  AddCheck,
-    AddExplain, AddSymbols, AddSites,   AddProfile, AddStatus, AddCompletion,
+    AddRun,    AddAttach,  AddDetach,       AddTargets, AddDefine,     AddDelete,  AddList,
+    AddEnable, AddDisable, AddFilter,       AddWatch,   AddCheck,      AddExplain, AddSymbols,
+    AddSites,  AddProfile, AddOptimization, AddStatus,  AddCompletion,
 };
 
 }  // namespace probed::client

@@ -146,6 +146,7 @@ Result<engine::CreateOptions> ToOptions(const v1::CreateProbesRequest& request) 
       request.dialect() == v1::DIALECT_KERNEL ? lang::Dialect::kKernel : lang::Dialect::kExtended;
   options.enable = !request.disabled();
   options.force = request.force();
+  options.optimize = !request.no_optimization();
   options.validate_only = request.validate_only();
   options.require_armed = request.require_armed();
   options.max_active = request.max_active();

@@ -74,7 +74,7 @@ struct ServiceSet::Services {
         probes(context, caller),
         events(context, caller),
         symbols(context, caller),
-        server(context) {}
+        server(context, caller) {}
 
   TargetService targets;
   ProbeService probes;

@@ -17,6 +17,9 @@ constexpr size_t kFewEvents = 64;
 constexpr size_t kManyEvents = 512;
 // Reads any ring to its end; targets may go on writing.
 constexpr int kMaxFlushRounds = 100;
+// Of 4 MiB for each CPU: more than the rings held when it began. Threads that record faster than
+// anybody reads would keep it going for ever.
+constexpr int kMostFullRounds = 16;
 // Then what bursts have used goes back to the system.
 constexpr microseconds kIdleTime{2'000'000};
 
@@ -97,9 +100,11 @@ Merger::Outcome Drainer::Round() {
 }
 
 void Drainer::Flush() {
+  int full_rounds = 0;
   for (int round = 0; round < kMaxFlushRounds; ++round) {
     const Merger::Outcome outcome = Round();
     if (!outcome.more && !outcome.behind) return;
+    if (outcome.more && ++full_rounds == kMostFullRounds) return;
     std::this_thread::yield();  // to a thread that may stand in the middle of a record
   }
 }

@@ -22,17 +22,25 @@ How HowToGoOn(const ProcessState* state) {
 
 }  // namespace
 
-Controller::Controller(event::Hub& hub, FileCache& files, OnGone on_gone, OnNew on_new)
-    : hub_(hub),
+Controller::Controller(event::Hub& hub, FileCache& files, OptimizerOptions optimization,
+                       OnGone on_gone, OnNew on_new)
+    : drainer_(hub),
+      optimizer_(std::move(optimization), files, hub, drainer_),
       watcher_(files),
-      hits_(hub, [this](auto& stopped, auto& state, auto site) { RunHooks(stopped, state, site); }),
-      installer_(files, watcher_, hits_.returns()),
+      hits_(
+          drainer_,
+          [this](auto& stopped, auto& state, auto site) { RunHooks(stopped, state, site); },
+          [this](auto& state, auto site, auto& why) { optimizer_.Bar(state, site, why); }),
+      installer_(files, watcher_, hits_.returns(), optimizer_),
       on_gone_(std::move(on_gone)),
-      on_new_(std::move(on_new)) {}
+      on_new_(std::move(on_new)) {
+  optimizer_.set_hits(&hits_);
+}
 
 void Controller::set_tracer(tracee::Tracer* tracer) {
   tracer_ = tracer;
   installer_.set_tracer(tracer);
+  optimizer_.set_tracer(tracer);
 }
 
 ProcessState& Controller::MakeState(tracee::Process& process, std::shared_ptr<ProbeGroup> group) {
@@ -45,11 +53,11 @@ ProcessState& Controller::MakeState(tracee::Process& process, std::shared_ptr<Pr
 
 void Controller::Announce(const ProcessState& state, event::TargetChange change, int exit_status,
                           std::string detail) {
-  hub_.Publish(event::TargetNotice{.target = state.id,
-                                   .root = state.group->root,
-                                   .change = change,
-                                   .exit_status = exit_status,
-                                   .detail = std::move(detail)});
+  drainer_.Publish(event::TargetNotice{.target = state.id,
+                                       .root = state.group->root,
+                                       .change = change,
+                                       .exit_status = exit_status,
+                                       .detail = std::move(detail)});
 }
 
 std::shared_ptr<ProbeGroup> Controller::MakeGroup(const tracee::Process& process) {
@@ -95,8 +103,8 @@ Result<DetachReport> Controller::Detach(ProcessState& state) {
                              .exit_status = 0,
                              .detail = ""};
   auto leaving = [&] { on_gone_(state, event::TargetChange::kDetached); };
-  PROBED_TRY(DetachReport report, DetachClean(*tracer_, hits_, state, leaving));
-  hub_.Publish(std::move(notice));
+  PROBED_TRY(DetachReport report, Detacher(*tracer_, hits_, optimizer_).Detach(state, leaving));
+  drainer_.Publish(std::move(notice));
   return report;
 }
 
@@ -110,6 +118,7 @@ void Controller::RunHooks(tracee::Stopped& stopped, ProcessState& state, RemoteA
   if (site != nullptr && site->HasHook(Hook::kProgramEntry)) {
     watcher_.OnProgramEntry(stopped, state, address);
   }
+  if (!state.loading) optimizer_.Request(state.id);
 }
 
 Resumption Controller::OnTrap(tracee::Stopped& stopped) {
@@ -129,12 +138,15 @@ void Controller::OnThreadStart(tracee::Stopped& stopped) {
   if (state == nullptr) return;
   RestoreFullMask(stopped);
   LookAtTrapMask(stopped.thread());
+  optimizer_.OnThreadStart(stopped, *state);
   hits_.LeaveOurCode(stopped, *state, /*fault=*/false);
 }
 
 void Controller::OnThreadExit(tracee::Process& process, pid_t tid) {
   ProcessState* state = ProcessState::Of(process);
-  if (state != nullptr) hits_.returns().HandOver(*state, tid);
+  if (state == nullptr) return;
+  hits_.returns().HandOver(*state, tid);
+  optimizer_.OnThreadExit(*state, tid);
 }
 
 tracee::ChildChoice Controller::OnFork(tracee::Process& parent, tracee::Process& child,
@@ -146,7 +158,11 @@ tracee::ChildChoice Controller::OnFork(tracee::Process& parent, tracee::Process&
   RestoreFullMask(child_stopped);
   hits_.LeaveOurCode(child_stopped, copy, /*fault=*/false);
   bool follow = state->group->follow_children && !state->leaving;
-  if (!follow && CleanFork(child_stopped, hits_, copy).ok()) return tracee::ChildChoice::kRelease;
+  Detacher detacher(*tracer_, hits_, optimizer_);
+  if (!follow && detacher.CleanFork(child_stopped, *state, copy).ok()) {
+    return tracee::ChildChoice::kRelease;
+  }
+  optimizer_.OnFork(child_stopped, copy, *state);
   // One that cannot be made clean is followed too: alone it would die of our breakpoints.
   on_new_(copy);
   Announce(copy, event::TargetChange::kForked, 0, fmt::format("from {}", parent.pid()));
@@ -159,6 +175,7 @@ bool Controller::OnVfork(tracee::Process& parent, pid_t) {
 }
 
 void Controller::StartImage(tracee::Stopped& stopped, ProcessState& state) {
+  optimizer_.EndRing(state);
   state.ForgetMemory();
   ++state.images;
   stopped.process().arena().Forget();
@@ -169,6 +186,7 @@ void Controller::StartImage(tracee::Stopped& stopped, ProcessState& state) {
   LookAtTrapAction(stopped, state);
   LookAtTrapMask(stopped.thread());
   watcher_.OnExec(stopped, state);
+  if (!state.loading) optimizer_.Request(state.id);
 }
 
 Resumption Controller::OnExec(tracee::Stopped& stopped) {
@@ -203,12 +221,15 @@ Resumption Controller::OnSyscall(tracee::Stopped& stopped, bool is_exit) {
 
 void Controller::OnAbandon(tracee::Process& process) {
   ProcessState* state = ProcessState::Of(process);
-  if (state != nullptr) RestoreRunning(*state);
+  if (state == nullptr) return;
+  RestoreRunning(*state);
+  optimizer_.EndRing(*state);
 }
 
 void Controller::OnExit(tracee::Process& process, int wait_status) {
   ProcessState* state = ProcessState::Of(process);
   if (state == nullptr) return;
+  optimizer_.EndRing(*state);
   on_gone_(*state, event::TargetChange::kExited);
   Announce(*state, event::TargetChange::kExited, wait_status, "");
 }

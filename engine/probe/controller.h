@@ -11,6 +11,7 @@
 #include "engine/probe/hit_handler.h"
 #include "engine/probe/installer.h"
 #include "engine/probe/module_watcher.h"
+#include "engine/probe/optimizer.h"
 #include "engine/probe/process_state.h"
 #include "engine/tracee/tracer.h"
 
@@ -24,13 +25,17 @@ class Controller final : public tracee::Observer {
   // Told of every process that becomes a target.
   using OnNew = std::function<void(ProcessState&)>;
 
-  Controller(event::Hub& hub, FileCache& files, OnGone on_gone, OnNew on_new);
+  Controller(event::Hub& hub, FileCache& files, OptimizerOptions optimization, OnGone on_gone,
+             OnNew on_new);
   void set_tracer(tracee::Tracer* tracer);
 
   // Makes a freshly attached or launched process a root target.
   Result<ProcessState*> Adopt(tracee::Process& process);
   Result<DetachReport> Detach(ProcessState& state);
   Installer& installer() { return installer_; }
+  Optimizer& optimizer() { return optimizer_; }
+  // What was recorded before the call is published when it returns. Any thread.
+  void Flush() { drainer_.Flush(); }
 
   tracee::Resumption OnTrap(tracee::Stopped& stopped) override;
   tracee::Resumption OnSignal(tracee::Stopped& stopped, const siginfo_t& info) override;
@@ -55,7 +60,8 @@ class Controller final : public tracee::Observer {
   void Announce(const ProcessState& state, event::TargetChange change, int exit_status,
                 std::string detail);
 
-  event::Hub& hub_;
+  event::Drainer drainer_;
+  Optimizer optimizer_;
   ModuleWatcher watcher_;
   HitHandler hits_;
   Installer installer_;

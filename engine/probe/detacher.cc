@@ -36,10 +36,16 @@ Status RestoreSite(tracee::Stopped& stopped, Site& site, DetachReport& report) {
   return {};
 }
 
+using Jumps = std::vector<std::shared_ptr<const Optimization>>;
+
+std::string OtherBytes(RemoteAddr address) {
+  return fmt::format("the bytes at {:#x} are not the program's own", address.value);
+}
+
 // After this no thread of the process can enter our code any more. Fails when a byte of ours has to
 // stay: its traps must go on being handled.
-Status RestoreAll(tracee::Stopped& stopped, HitHandler& hits, ProcessState& state,
-                  DetachReport& report) {
+Status RestoreSites(tracee::Stopped& stopped, HitHandler& hits, ProcessState& state,
+                    DetachReport& report) {
   Status result;
   for (Site* site : state.sites.Sorted()) {
     Status restored = RestoreSite(stopped, *site, report);
@@ -56,8 +62,9 @@ Status RestoreAll(tracee::Stopped& stopped, HitHandler& hits, ProcessState& stat
 }
 
 // Under seccomp our memory stays where it is: nothing of the program leads there.
-Status ReleaseMemory(tracee::Stopped& stopped, ProcessState& state) {
-  Status released = state.process.arena().Release(stopped);
+Status ReleaseMemory(tracee::Stopped& stopped, ProcessState& state, const TargetRing* ring) {
+  Status released = ring != nullptr ? ring->Unmap(stopped) : Status();
+  if (released.ok()) released = state.process.arena().Release(stopped);
   return !released.ok() && released.error().reason == "SECCOMP_ACTIVE" ? Status() : released;
 }
 
@@ -70,21 +77,18 @@ bool WarnOfSleepers(size_t count, DetachReport& report) {
   return true;
 }
 
-Status Clean(tracee::Tracer& tracer, tracee::Stopped& stopped, HitHandler& hits,
-             ProcessState& state, DetachReport& report) {
-  bool may_be_inside = false;
-  auto leave = [&](std::vector<tracee::Stopped*>& threads) -> Status {
-    for (auto* thread : threads) {
-      hits.LeaveOurCode(*thread, state, /*fault=*/false);
-      RestoreFullMask(*thread);
+// Behind the breakpoint, whose byte is restored and verified with the others'.
+void VerifyJumps(tracee::Stopped& stopped, const Jumps& jumps, DetachReport& report) {
+  for (const auto& jump : jumps) {
+    for (const CodePatch& patch : jump->patches) {
+      std::vector<uint8_t> present(patch.original.size());
+      auto bytes = std::as_writable_bytes(std::span(present));
+      if (!stopped.ReadMemory(patch.address, bytes).ok() || present != patch.original) {
+        AddWarning(report, OtherBytes(patch.address));
+      }
+      report.bytes_verified += static_cast<uint32_t>(present.size()) - 1;
     }
-    may_be_inside = WarnOfSleepers(state.process.threads().size() - threads.size(), report);
-    return RestoreAll(stopped, hits, state, report);
-  };
-  // All are stopped already, and stay so: this names them.
-  PROBED_RETURN_IF_ERROR(tracer.WithAllStopped(state.process, kStopDeadline, leave));
-  IgnoreTrapsAgain(stopped, state);
-  return may_be_inside ? Status() : ReleaseMemory(stopped, state);
+  }
 }
 
 // An exec came between, of the thread that worked for us or of another: there is a new image, in
@@ -94,39 +98,72 @@ bool MayTryAgain(const tracee::Tracer& tracer, const ProcessState& state, const 
   return interrupted && tracer.Find(state.id.pid) == &state.process;
 }
 
-Result<DetachReport> TryDetach(tracee::Tracer& tracer, HitHandler& hits, ProcessState& state,
-                               const std::function<void()>& leaving) {
+}  // namespace
+
+// Sites are breakpoints again; fails when one cannot be: its detour must stay.
+Status Detacher::RestoreAll(std::vector<tracee::Stopped*>& threads, ProcessState& state,
+                            DetachReport& report) {
+  std::vector<Site*> optimized = state.sites.Optimized();
+  Jumps jumps;
+  for (const Site* site : optimized)
+    jumps.push_back(site->optimization());
+  Status undone = optimizer_.Unoptimize(threads, state, optimized);
+  if (!state.sites.Optimized().empty()) return undone;
+  if (!undone.ok()) AddWarning(report, undone.error().message);
+  for (auto* thread : threads) {
+    hits_.LeaveOurCode(*thread, state, /*fault=*/false);
+    RestoreFullMask(*thread);
+  }
+  PROBED_RETURN_IF_ERROR(RestoreSites(*threads.front(), hits_, state, report));
+  VerifyJumps(*threads.front(), jumps, report);
+  return {};
+}
+
+Status Detacher::Clean(tracee::Stopped& stopped, ProcessState& state, DetachReport& report) {
+  bool may_be_inside = false;
+  auto leave = [&](std::vector<tracee::Stopped*>& threads) -> Status {
+    may_be_inside = WarnOfSleepers(state.process.threads().size() - threads.size(), report);
+    return RestoreAll(threads, state, report);
+  };
+  // All are stopped already, and stay so: this names them.
+  PROBED_RETURN_IF_ERROR(tracer_.WithAllStopped(state.process, kStopDeadline, leave));
+  IgnoreTrapsAgain(stopped, state);
+  return may_be_inside ? Status() : ReleaseMemory(stopped, state, state.ring.get());
+}
+
+Result<DetachReport> Detacher::TryDetach(ProcessState& state,
+                                         const std::function<void()>& leaving) {
   DetachReport report;
   // In the one stop in which the threads are let go of as well: what runs in between could arm.
   auto clean = [&](tracee::Stopped& stopped) -> Status {
-    PROBED_RETURN_IF_ERROR(Clean(tracer, stopped, hits, state, report));
+    PROBED_RETURN_IF_ERROR(Clean(stopped, state, report));
+    optimizer_.EndRing(state);
     leaving();
     return {};
   };
-  PROBED_RETURN_IF_ERROR(tracer.Detach(state.process, clean));
+  PROBED_RETURN_IF_ERROR(tracer_.Detach(state.process, clean));
   return report;
 }
 
-}  // namespace
-
-Result<DetachReport> DetachClean(tracee::Tracer& tracer, HitHandler& hits, ProcessState& state,
-                                 const std::function<void()>& leaving) {
+Result<DetachReport> Detacher::Detach(ProcessState& state, const std::function<void()>& leaving) {
   constexpr int kMaxAttempts = 5;
   state.leaving = true;
-  Result<DetachReport> report = TryDetach(tracer, hits, state, leaving);
+  Result<DetachReport> report = TryDetach(state, leaving);
   for (int i = 1; i < kMaxAttempts && !report.ok(); ++i) {
-    if (!MayTryAgain(tracer, state, report.error())) break;
-    report = TryDetach(tracer, hits, state, leaving);
+    if (!MayTryAgain(tracer_, state, report.error())) break;
+    report = TryDetach(state, leaving);
   }
   if (!report.ok()) state.leaving = false;  // it stays a target
   return report;
 }
 
-Result<DetachReport> CleanFork(tracee::Stopped& stopped, HitHandler& hits, ProcessState& state) {
+Result<DetachReport> Detacher::CleanFork(tracee::Stopped& stopped, const ProcessState& parent,
+                                         ProcessState& state) {
   DetachReport report;
-  PROBED_RETURN_IF_ERROR(RestoreAll(stopped, hits, state, report));
+  std::vector<tracee::Stopped*> threads{&stopped};
+  PROBED_RETURN_IF_ERROR(RestoreAll(threads, state, report));
   IgnoreTrapsAgain(stopped, state);
-  Status released = ReleaseMemory(stopped, state);
+  Status released = ReleaseMemory(stopped, state, parent.ring.get());
   if (!released.ok()) AddWarning(report, released.error().message);
   return report;
 }
@@ -143,7 +180,7 @@ void RestoreRunning(ProcessState& state) {
     (void)memory.Write(address, original, state.id.pid);
   };
   for (Site* site : state.sites.Sorted()) {
-    if (!site->armed()) continue;
+    if (!site->armed() || site->optimization()) continue;
     std::byte original = OriginalByte(*site);
     replace(site->address(), {&kBreakpoint, 1}, {&original, 1});
     site->ForgetPatch();

@@ -16,6 +16,8 @@ void InheritState(const ProcessState& parent, ProcessState& child, tracee::Threa
   child.trampoline = parent.trampoline;
   child.loading = parent.loading;
   child.trap_action = parent.trap_action;
+  child.segv_action = parent.segv_action;
+  child.bus_action = parent.bus_action;
   child.unwinders_seen = parent.unwinders_seen;
   // Frames are found by stack slot, so those of the parent's other threads, whose stacks were
   // copied too, do no harm, and nobody has to know which thread forked.

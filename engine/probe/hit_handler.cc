@@ -2,8 +2,12 @@
 
 #include "base/clock.h"
 #include "engine/arch/x86_64/eflags.h"
+#include "engine/detour/leave.h"
+#include "engine/probe/fault_signal.h"
 #include "engine/probe/signal_info.h"
 #include "engine/probe/trap_signal.h"
+#include "engine/ring/clock.h"
+#include "engine/sys/signal.h"
 
 namespace probed::probe {
 namespace {
@@ -49,7 +53,7 @@ bool HasSurelyTrapped(tracee::Stopped& stopped, const ProcessState& state) {
   if (steps) return false;
   RemoteAddr address{stopped.regs().rip - 1};
   const Site* site = state.sites.Find(address);
-  if (site != nullptr) return site->armed() && !site->is_ambiguous();
+  if (site != nullptr) return site->armed() && !site->optimization() && !site->is_ambiguous();
   return address == state.trampoline || FindByTrapBehindCopy(state, address) != nullptr;
 }
 
@@ -61,6 +65,18 @@ bool KeepBack(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& in
   if (!has_trapped && !RestoreFullMask(stopped)) return false;
   stopped.DeferSignal(info);
   return true;
+}
+
+// A timer that fires faster than a step takes would keep the thread from ever taking one. What the
+// instructions themselves may raise is let in.
+void KeepSignalsAway(tracee::Stopped& stopped) {
+  constexpr uint64_t kRaised = sys::SignalBit(SIGTRAP) | sys::SignalBit(SIGSEGV) |
+                               sys::SignalBit(SIGBUS) | sys::SignalBit(SIGFPE) |
+                               sys::SignalBit(SIGILL);
+  ThreadState& thread = ThreadState::Of(stopped.thread());
+  if (thread.mask_before_steps) return;
+  thread.mask_before_steps = stopped.ReadSignalMask();
+  if (thread.mask_before_steps) stopped.WriteSignalMask(*thread.mask_before_steps | ~kRaised);
 }
 
 }  // namespace
@@ -109,11 +125,32 @@ Resumption HitHandler::OnBreakpoint(tracee::Stopped& stopped, ProcessState& stat
   return OnForeignTrap(stopped, state);
 }
 
+EvaluateRest HitHandler::Evaluator() {
+  return [this](tracee::Stopped& stopped, ProcessState& state, Site& site, size_t first) {
+    EvaluateFrom(stopped, state, site, first);
+  };
+}
+
+void HitHandler::EvaluateFrom(tracee::Stopped& stopped, ProcessState& state, Site& site,
+                              size_t first) {
+  uint64_t address = site.address().value;
+  StoppedContext context(stopped, stopped.regs(), address);
+  HitPlace place{.ip = address, .function = address, .tsc = ring::ReadTsc(), .time = ReadClocks()};
+  if (first == 0) site.CountHits(1);
+  const auto& probes = site.optimization()->probes;
+  for (size_t i = first; i < probes.size(); ++i) {
+    if (!probes[i]->enabled || !site.Carries(*probes[i])) continue;
+    ++probes[i]->counters.hits;
+    context.Aim(address - probes[i]->definition->offset, {});
+    recorder_.Record(*probes[i], place, state, stopped.tid(), context);
+  }
+}
+
 void HitHandler::Evaluate(tracee::Stopped& stopped, ProcessState& state, Site& site) {
   uint64_t address = site.address().value;
   StoppedContext context(stopped, stopped.regs(), address);
-  HitPlace place{.ip = address, .function = address, .time = ReadClocks()};
-  site.CountHit();
+  HitPlace place{.ip = address, .function = address, .tsc = ring::ReadTsc(), .time = ReadClocks()};
+  site.CountHits(1);
   std::vector<std::shared_ptr<Probe>> returning;
   for (const auto& probe : site.probes()) {
     if (!probe->enabled) continue;
@@ -142,6 +179,10 @@ Resumption HitHandler::OnHit(tracee::Stopped& stopped, ProcessState& state, Site
 
 // The instruction of a site that is about to be executed there.
 Resumption HitHandler::Execute(tracee::Stopped& stopped, ProcessState& state, Site& site) {
+  if (site.optimization()) {  // the trap was on its way
+    stopped.mutable_regs().rip = site.optimization()->displaced().value;
+    return GoOn(state);
+  }
   if (site.is_emulated()) {
     StoppedMemoryBus memory(stopped);
     auto emulated = arch::Emulate(site.instruction(), stopped.mutable_regs(), memory);
@@ -161,7 +202,9 @@ Resumption HitHandler::Execute(tracee::Stopped& stopped, ProcessState& state, Si
 Resumption HitHandler::OnStepped(tracee::Stopped& stopped, ProcessState& state) {
   ThreadState& thread = ThreadState::Of(stopped.thread());
   Site* site = state.sites.Find(*std::exchange(thread.stepping, std::nullopt));
+  if (site == nullptr || !site->optimization()) LetSignalsIn(stopped);
   if (site == nullptr || !site->has_copy()) return DeliverHeld(stopped, state);
+  if (site->optimization()) return OnSteppedInDetour(stopped, state, *site);
   if (site->copy().boosted) {  // stepped only because a signal waits for it
     RemoteAddr ip{stopped.regs().rip};
     // One round of a rep leaves the ip where it was: the signal waits no longer.
@@ -182,10 +225,20 @@ Resumption HitHandler::OnStepped(tracee::Stopped& stopped, ProcessState& state) 
 }
 
 Resumption HitHandler::DeliverHeld(tracee::Stopped& stopped, ProcessState& state) {
-  auto held = std::exchange(ThreadState::Of(stopped.thread()).held_signal, std::nullopt);
-  if (!held) return GoOn(state);
-  stopped.SetSignalInfo(*held);
-  return {.how = GoOn(state).how, .signal = held->si_signo};
+  auto& held = ThreadState::Of(stopped.thread()).held_signals;
+  if (held.empty()) return GoOn(state);
+  siginfo_t first = held.front();
+  held.erase(held.begin());
+  stopped.SetSignalInfo(first);
+  return Deliver(stopped, state, first);
+}
+
+// What was held back meanwhile comes after it.
+Resumption HitHandler::Deliver(tracee::Stopped& stopped, ProcessState& state,
+                               const siginfo_t& info) {
+  for (const siginfo_t& held : std::exchange(ThreadState::Of(stopped.thread()).held_signals, {}))
+    stopped.DeferSignal(held);
+  return {.how = GoOn(state).how, .signal = info.si_signo};
 }
 
 // A signal that comes between a hit and its instruction waits for the instruction, as under the
@@ -196,20 +249,92 @@ bool HitHandler::FinishFirst(tracee::Stopped& stopped, ProcessState& state, cons
   ThreadState& thread = ThreadState::Of(stopped.thread());
   RemoteAddr ip{stopped.regs().rip};
   const Site* site = state.sites.FindByCopy(ip);
-  if (IsFault(info) || thread.held_signal || site == nullptr) return false;
+  if (IsFault(info) || !thread.held_signals.empty() || site == nullptr) return false;
   if (site->instruction().is_syscall || !NotExecuted(*site, ip)) return false;
-  thread.held_signal = info;
+  thread.held_signals.push_back(info);
   thread.stepping = site->address();
   return true;
 }
 
 Resumption HitHandler::OnSignal(tracee::Stopped& stopped, ProcessState& state,
                                 const siginfo_t& info) {
+  if (Site* site = state.sites.FindByDetour(RemoteAddr{stopped.regs().rip})) {
+    return OnSignalInDetour(stopped, state, *site, info);
+  }
   if (FinishFirst(stopped, state, info)) return {.how = How::kStep};
   LeaveForSignal(stopped, state, info);
-  auto held = std::exchange(ThreadState::Of(stopped.thread()).held_signal, std::nullopt);
-  if (held) stopped.DeferSignal(*held);
-  return {.how = GoOn(state).how, .signal = info.si_signo};
+  return Deliver(stopped, state, info);
+}
+
+// The displaced instructions are finished first: a handler that returned into the middle of the
+// region would return to bytes of the jump.
+Resumption HitHandler::OnSignalInDetour(tracee::Stopped& stopped, ProcessState& state, Site& site,
+                                        const siginfo_t& info) {
+  if (IsFault(info)) {
+    LetSignalsIn(stopped);
+    return OnFaultInDetour(stopped, state, site, info);
+  }
+  FinishHit(stopped, state, site, Evaluator());
+  ThreadState::Of(stopped.thread()).held_signals.push_back(info);
+  KeepSignalsAway(stopped);
+  return OnSteppedInDetour(stopped, state, site);
+}
+
+void HitHandler::LetSignalsIn(tracee::Stopped& stopped) {
+  auto mask = std::exchange(ThreadState::Of(stopped.thread()).mask_before_steps, std::nullopt);
+  if (mask) stopped.WriteSignalMask(*mask);
+}
+
+Resumption HitHandler::OnSteppedInDetour(tracee::Stopped& stopped, ProcessState& state,
+                                         Site& site) {
+  ThreadState& thread = ThreadState::Of(stopped.thread());
+  thread.stepping.reset();
+  const Optimization& optimization = *site.optimization();
+  if (!optimization.InDisplaced(RemoteAddr{stopped.regs().rip})) {
+    LetSignalsIn(stopped);
+    return DeliverHeld(stopped, state);
+  }
+  user_regs_struct regs = WithoutDetour(stopped, optimization);
+  RemoteAddr ip{regs.rip};
+  if (ip < site.address() || ip >= optimization.region_end()) {
+    stopped.mutable_regs() = regs;
+    LetSignalsIn(stopped);
+    return DeliverHeld(stopped, state);
+  }
+  thread.stepping = site.address();
+  return {.how = How::kStep};
+}
+
+// A load of ours goes on at its fix-up. What the program's own instructions raise it is told, the
+// first one as if it stood at the site; what comes behind can only be restarted, or even looked at,
+// where it belongs, so the site becomes a breakpoint and the instruction faults again there.
+Resumption HitHandler::OnFaultInDetour(tracee::Stopped& stopped, ProcessState& state, Site& site,
+                                       const siginfo_t& info) {
+  const Optimization& optimization = *site.optimization();
+  RemoteAddr ip{stopped.regs().rip};
+  auto fix_up = detour::FixUpAddress(optimization.detour, optimization.buffer.value, ip.value);
+  if (fix_up) {
+    stopped.mutable_regs().rip = *fix_up;
+    KeepFaultSignal(stopped, state, info.si_signo);
+    return GoOn(state);
+  }
+  if (!optimization.InDisplaced(ip)) {  // no room on the stack for the detour
+    FinishHit(stopped, state, site, Evaluator());
+    return GoOn(state);
+  }
+  user_regs_struct regs = WithoutDetour(stopped, optimization);
+  if (RemoteAddr{regs.rip} != site.address()) {
+    unoptimize_(state, site.address(), "an instruction that a jump displaces has raised a signal");
+    return GoOn(state);
+  }
+  stopped.mutable_regs() = regs;
+  if (NamesInstruction(info)) {
+    siginfo_t corrected = info;
+    corrected.si_addr = reinterpret_cast<void*>(site.address().value);
+    stopped.SetSignalInfo(corrected);
+  }
+  ThreadState::Of(stopped.thread()).stepping.reset();
+  return Deliver(stopped, state, info);
 }
 
 // The program steps itself with the trap flag. A boosted copy may take several instructions for its
@@ -217,6 +342,15 @@ Resumption HitHandler::OnSignal(tracee::Stopped& stopped, ProcessState& state,
 Resumption HitHandler::OnProgramsStep(tracee::Stopped& stopped, ProcessState& state,
                                       const siginfo_t& info) {
   RemoteAddr ip{stopped.regs().rip};
+  if (Site* optimized = state.sites.FindByDetour(ip)) {
+    if (info.si_code != TRAP_TRACE) return OnSignalInDetour(stopped, state, *optimized, info);
+    // It has gone no further than the jump: let it take the breakpoint instead.
+    if (ip == optimized->optimization()->buffer) {
+      stopped.mutable_regs().rip = optimized->address().value;
+    }
+    unoptimize_(state, optimized->address(), "the program steps itself through it");
+    return GoOn(state);
+  }
   const Site* site = info.si_code == TRAP_TRACE ? state.sites.FindByCopy(ip) : nullptr;
   if (site != nullptr && ip != site->copy_address() &&
       ShownAddress(*site, ip) == site->address().value) {

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <functional>
 
+#include "engine/probe/detour_exit.h"
 #include "engine/probe/process_state.h"
 #include "engine/probe/recorder.h"
 #include "engine/probe/return_handler.h"
@@ -18,8 +19,14 @@ class HitHandler {
   // included.
   using HookRunner = std::function<void(tracee::Stopped&, ProcessState&, RemoteAddr site)>;
 
-  HitHandler(event::Hub& hub, HookRunner run_hooks)
-      : recorder_(hub), returns_(recorder_), run_hooks_(std::move(run_hooks)) {}
+  // Asked for sites that must be breakpoints again, for good, as soon as no callback runs.
+  using Unoptimizer = std::function<void(ProcessState&, RemoteAddr site, const std::string& why)>;
+
+  HitHandler(event::Drainer& drainer, HookRunner run_hooks, Unoptimizer unoptimize)
+      : recorder_(drainer),
+        returns_(recorder_),
+        run_hooks_(std::move(run_hooks)),
+        unoptimize_(std::move(unoptimize)) {}
 
   // Any SIGTRAP stop. A trap that is not ours is handed to the program.
   tracee::Resumption OnTrap(tracee::Stopped& stopped, ProcessState& state);
@@ -29,6 +36,9 @@ class HitHandler {
   void LeaveOurCode(tracee::Stopped& stopped, ProcessState& state, bool fault);
   // Any other signal that is about to be delivered: the program sees the addresses of its own code.
   tracee::Resumption OnSignal(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
+
+  // For threads that have to leave a detour.
+  EvaluateRest Evaluator();
 
   ReturnHandler& returns() { return returns_; }
 
@@ -44,11 +54,20 @@ class HitHandler {
   tracee::Resumption OnProgramsStep(tracee::Stopped& stopped, ProcessState& state,
                                     const siginfo_t& info);
   tracee::Resumption OnForeignTrap(tracee::Stopped& stopped, ProcessState& state);
+  tracee::Resumption OnSignalInDetour(tracee::Stopped& stopped, ProcessState& state, Site& site,
+                                      const siginfo_t& info);
+  tracee::Resumption OnFaultInDetour(tracee::Stopped& stopped, ProcessState& state, Site& site,
+                                     const siginfo_t& info);
+  static void LetSignalsIn(tracee::Stopped& stopped);
+  tracee::Resumption OnSteppedInDetour(tracee::Stopped& stopped, ProcessState& state, Site& site);
+  tracee::Resumption Deliver(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
+  void EvaluateFrom(tracee::Stopped& stopped, ProcessState& state, Site& site, size_t first);
   void Evaluate(tracee::Stopped& stopped, ProcessState& state, Site& site);
 
   Recorder recorder_;
   ReturnHandler returns_;
   HookRunner run_hooks_;
+  Unoptimizer unoptimize_;
 };
 
 }  // namespace probed::probe

@@ -18,10 +18,43 @@ bool IsGone(const Error& error) {
          error.reason == "PROGRAM_REPLACED";
 }
 
+// Its detour was made for other probes than it has now, or for hits that were not filtered.
+bool IsOutdated(const Site& site) {
+  if (!site.optimization()) return false;
+  const auto& probes = site.probes();
+  return site.optimization()->probes != probes || !site.wanted() ||
+         std::any_of(probes.begin(), probes.end(),
+                     [](const auto& probe) { return probe->filter != nullptr; });
+}
+
 std::vector<Site*> ChangedSites(const ProcessState& state) {
   std::vector<Site*> changed = state.sites.Sorted();
-  std::erase_if(changed, [](const Site* site) { return site->wanted() == site->armed(); });
+  std::erase_if(changed, [](const Site* site) {
+    return site->wanted() == site->armed() && !IsOutdated(*site);
+  });
   return changed;
+}
+
+std::vector<Site*> OutdatedSites(const ProcessState& state) {
+  std::vector<Site*> outdated = state.sites.Optimized();
+  std::erase_if(outdated, [](const Site* site) { return !IsOutdated(*site); });
+  return outdated;
+}
+
+// Jumps on the bytes that breakpoints are planned for. With the first return probe that is where
+// stacks are unwound as well, wherever it may be (ModuleWatcher::HookUnwinders).
+std::vector<Site*> InTheWay(const ProcessState& state, const std::vector<PlannedSite>& plans) {
+  std::vector<Site*> sites;
+  for (const auto& plan : plans) {
+    if (plan.probe && plan.probe->is_return() && state.unwinders_seen.empty()) {
+      return state.sites.Optimized();
+    }
+    Site* site = state.sites.FindDisplacing(plan.address);
+    if (site != nullptr && std::find(sites.begin(), sites.end(), site) == sites.end()) {
+      sites.push_back(site);
+    }
+  }
+  return sites;
 }
 
 }  // namespace
@@ -59,6 +92,27 @@ std::vector<PlannedSite> Installer::PlanForImage(ProcessState& state,
   return plans;
 }
 
+Status Installer::WithBreakpoints(ProcessState& state, const FindSites& find,
+                                  const std::function<Status(tracee::Stopped&)>& work) {
+  if (find().empty()) return tracer_->WithOneStopped(state.process, kStopDeadline, work);
+  auto unoptimize = [&](std::vector<tracee::Stopped*>& threads) -> Status {
+    std::vector<Site*> sites = find();
+    Status undone = optimizer_.Unoptimize(threads, state, sites);
+    // An overwritten site is no obstacle: it is no site any more.
+    if (!undone.ok() && undone.error().reason != "SITE_OVERWRITTEN") return undone;
+    Status done = work(*threads.front());
+    return undone.ok() ? done : undone;
+  };
+  return tracer_->WithAllStopped(state.process, kStopDeadline, unoptimize);
+}
+
+void Installer::RequestOptimization(const ProbeGroup& group) {
+  for (ProcessState* state : group.processes) {
+    optimizer_.SyncModes(*state);
+    optimizer_.Request(state->id);
+  }
+}
+
 Status Installer::InstallIn(ProcessState& state, const std::vector<PlannedSite>& plans) {
   uint32_t planned_for = state.images;
   auto install = [&](tracee::Stopped& stopped) -> Status {
@@ -71,7 +125,8 @@ Status Installer::InstallIn(ProcessState& state, const std::vector<PlannedSite>&
     watcher_.HookUnwinders(stopped, state);
     return {};
   };
-  Status installed = tracer_->WithOneStopped(state.process, kStopDeadline, install);
+  auto in_the_way = [&] { return InTheWay(state, plans); };
+  Status installed = WithBreakpoints(state, in_the_way, install);
   if (!installed.ok() && IsGone(installed.error())) return {};
   return installed;
 }
@@ -90,6 +145,7 @@ std::vector<ProbeError> Installer::Create(ProbeGroup& group,
     break;
   }
   if (!errors.empty()) (void)Remove(group, probes);
+  RequestOptimization(group);
   return errors;
 }
 
@@ -125,9 +181,11 @@ Status Installer::SyncAll(ProbeGroup& group) {
       }
       return result;
     };
-    Status synced = tracer_->WithOneStopped(state->process, kStopDeadline, sync);
+    auto outdated = [&] { return OutdatedSites(*state); };
+    Status synced = WithBreakpoints(*state, outdated, sync);
     if (!synced.ok() && !IsGone(synced.error()) && first_failure.ok()) first_failure = synced;
   }
+  RequestOptimization(group);
   return first_failure;
 }
 

@@ -2,12 +2,14 @@
 // Creates, removes, enables and disables probes in every process of a group, all or none.
 // Tracer thread only, outside observer callbacks.
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "base/result.h"
 #include "engine/probe/module_watcher.h"
+#include "engine/probe/optimizer.h"
 #include "engine/probe/planner.h"
 #include "engine/probe/process_state.h"
 #include "engine/probe/return_handler.h"
@@ -22,8 +24,8 @@ struct ProbeError {
 
 class Installer {
  public:
-  Installer(FileCache& files, ModuleWatcher& watcher, ReturnHandler& returns)
-      : planner_(files), watcher_(watcher), returns_(returns) {}
+  Installer(FileCache& files, ModuleWatcher& watcher, ReturnHandler& returns, Optimizer& optimizer)
+      : planner_(files), watcher_(watcher), returns_(returns), optimizer_(optimizer) {}
   void set_tracer(tracee::Tracer* tracer) { tracer_ = tracer; }
 
   // Not empty: nothing was changed. A probe whose file is not mapped is left pending.
@@ -36,6 +38,8 @@ class Installer {
   Status Remove(ProbeGroup& group, std::span<const std::shared_ptr<Probe>> probes);
   Status SetEnabled(ProbeGroup& group, std::span<const std::shared_ptr<Probe>> probes,
                     bool enabled);
+  // After a change of filters.
+  Status SyncFilters(ProbeGroup& group) { return SyncAll(group); }
 
  private:
   std::vector<PlannedSite> PlanAll(ProcessState& state,
@@ -47,6 +51,12 @@ class Installer {
                                         const std::vector<std::shared_ptr<Probe>>& probes,
                                         std::vector<ProbeError>& errors);
   Status InstallIn(ProcessState& state, const std::vector<PlannedSite>& plans);
+  // Jumps become breakpoints in the one stop of all threads in which `work` is done then; where
+  // there are none to change, one stopped thread does for it.
+  using FindSites = std::function<std::vector<Site*>()>;
+  Status WithBreakpoints(ProcessState& state, const FindSites& find,
+                         const std::function<Status(tracee::Stopped&)>& work);
+  void RequestOptimization(const ProbeGroup& group);
   // Stops one thread of each process and brings its sites in step with who wants them.
   Status SyncAll(ProbeGroup& group);
   // The same for the returns that are waited for; stops every thread if there are any to give up.
@@ -55,6 +65,7 @@ class Installer {
   Planner planner_;
   ModuleWatcher& watcher_;
   ReturnHandler& returns_;
+  Optimizer& optimizer_;
   tracee::Tracer* tracer_ = nullptr;
 };
 

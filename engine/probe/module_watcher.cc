@@ -105,7 +105,10 @@ void ModuleWatcher::ForgetUnmapped(ProcessState& state, const AddressSpace& spac
                 (site->place().inode == 0 || mapping->inode == site->place().inode);
     if (same) continue;
     site->ForgetPatch();
+    auto optimization = site->optimization();
+    if (optimization) state.CountDetours();
     state.sites.Erase(site->address());
+    if (optimization) state.Release(*optimization);
   }
 }
 

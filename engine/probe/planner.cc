@@ -11,15 +11,13 @@
 namespace probed::probe {
 namespace {
 
-// The bytes at `address` as the program's own: breakpoints of ours are not shown.
+// The bytes at `address` as the program's own: breakpoints and jumps of ours are not shown.
 std::vector<uint8_t> ReadOwnCode(ProcessState& state, RemoteAddr address) {
   std::array<std::byte, 15> memory{};
   size_t count = state.process.memory().ReadSome(address, memory);
   std::vector<uint8_t> code(count);
   for (size_t i = 0; i < count; ++i) {
-    Site* site = state.sites.Find(address + i);
-    code[i] = site != nullptr && site->armed() ? site->instruction().bytes[0]
-                                               : std::to_integer<uint8_t>(memory[i]);
+    code[i] = state.sites.OriginalByte(address + i, std::to_integer<uint8_t>(memory[i]));
   }
   return code;
 }

@@ -18,6 +18,7 @@ struct ProbeOptions {
   lang::FetchLimits limits;
   uint32_t max_active = 0;  // outstanding returns at once, over all threads
   bool force = false;       // the offset may be inside an instruction
+  bool optimize = true;     // a jump may take the breakpoint's place
 };
 
 struct ProbeGroup;
@@ -33,11 +34,11 @@ struct Probe {
 
   bool enabled = true;
   std::shared_ptr<const lang::Filter> filter;  // null: every hit is recorded
-  uint32_t sites = 0;        // armed sites that carry it, over all processes
-  bool was_armed = false;    // tells gone from pending
-  uint32_t outstanding = 0;  // returns waited for
-  std::string remark;        // how its symbol was found, if that is worth a word
-  std::string obstacle;      // why it could not be armed where its file is mapped
+  uint32_t sites = 0;                          // armed sites that carry it, over all processes
+  bool was_armed = false;                      // tells gone from pending
+  uint32_t outstanding = 0;                    // returns waited for
+  std::string remark;                          // how its symbol was found, if that is worth a word
+  std::string obstacle;                        // why it could not be armed where its file is mapped
   ProbeCounters counters;
 
   bool is_return() const { return definition->kind == lang::ProbeKind::kReturn; }

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "base/address.h"
-#include "engine/event/event.h"
+#include "engine/event/drainer.h"
 #include "engine/probe/probe.h"
 #include "engine/probe/return_stack.h"
+#include "engine/probe/signal_action.h"
 #include "engine/probe/site_table.h"
+#include "engine/probe/target_ring.h"
 #include "engine/tracee/process.h"
 #include "engine/tracee/thread.h"
 
@@ -37,20 +39,17 @@ struct Interrupted {
   uint64_t sp = 0;
 };
 
-// The kernel's struct sigaction (rt_sigaction(2)).
-struct TrapAction {
-  uint64_t handler = 0, flags = 0, restorer = 0, mask = 0;
-};
-
 class ThreadState final : public tracee::Extension {
  public:
   static ThreadState& Of(tracee::Thread& thread);
 
   ReturnStack returns;
-  std::optional<RemoteAddr> stepping;  // the site whose copy is being single-stepped
+  // The site whose copy, or displaced instructions, are being single-stepped.
+  std::optional<RemoteAddr> stepping;
   std::optional<Interrupted> interrupted;
-  std::optional<siginfo_t> held_signal;  // waits for the step under way to end
-  std::optional<uint64_t> signal_mask;   // the program's, as last seen: trap_signal.h
+  std::vector<siginfo_t> held_signals;        // wait for the steps under way to end
+  std::optional<uint64_t> mask_before_steps;  // while signals are kept away from those steps
+  std::optional<uint64_t> signal_mask;        // the program's, as last seen: trap_signal.h
 };
 
 class ProcessState final : public tracee::Extension {
@@ -73,14 +72,27 @@ class ProcessState final : public tracee::Extension {
   // It is being detached from: nothing may be armed any more, in new images and children neither.
   bool leaving = false;
   // What the program does on SIGTRAP; nothing: the default. See trap_signal.h.
-  std::optional<TrapAction> trap_action;
+  std::optional<SignalAction> trap_action;
+  // The same for SIGSEGV and SIGBUS: fault_signal.h.
+  std::optional<SignalAction> segv_action, bus_action;
   // A call has returned, or may return, in another thread than it was made in.
   bool stacks_migrate = false;
   std::string executable;
   // Files that were searched for unwinders, by device and inode.
   std::set<std::pair<uint64_t, uint64_t>> unwinders_seen;
 
-  // The memory is gone (exec): forget sites, trampoline and what threads waited for.
+  // Null until the first site is optimized.
+  std::shared_ptr<TargetRing> ring;
+  event::SourceId source = event::kNoSource;
+
+  // What the detour of a site that has been unoptimized, or was never used, took up. No thread is
+  // in it, and what it recorded was read.
+  void Release(const Optimization& optimization);
+  // Adds to the counters of probes and sites what detours have counted since.
+  void CountDetours();
+
+  // The memory is gone (exec): forget sites, trampoline and what threads waited for. The ring is
+  // the caller's to end before.
   void ForgetMemory();
 };
 

@@ -48,7 +48,7 @@ void Recorder::Record(Probe& probe, const HitPlace& place, ProcessState& state, 
   record.function = place.function;
   record.schema = probe.schema;
   ++probe.counters.recorded;
-  hub_.Publish(std::move(record));
+  drainer_.Publish(state.source, place.tsc, record);
 }
 
 }  // namespace probed::probe

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "engine/lang/fetch_program.h"
 #include "engine/probe/address_space.h"
+#include "engine/ring/clock.h"
 
 namespace probed::probe {
 namespace {
@@ -155,7 +156,10 @@ void ReturnHandler::Hijack(tracee::Stopped& stopped, ProcessState& state, uint64
 
 void ReturnHandler::RecordReturn(tracee::Stopped& stopped, ProcessState& state,
                                  PendingReturn& frame, StoppedContext& context) {
-  HitPlace place{.ip = frame.real_return, .function = frame.function, .time = ReadClocks()};
+  HitPlace place{.ip = frame.real_return,
+                 .function = frame.function,
+                 .tsc = ring::ReadTsc(),
+                 .time = ReadClocks()};
   for (auto& outstanding : frame.probes) {
     if (!outstanding.probe().enabled) continue;  // disabled or deleted meanwhile: missed
     std::shared_ptr<Probe> probe = outstanding.Finish();

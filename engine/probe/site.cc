@@ -28,9 +28,20 @@ Status WriteByte(tracee::Stopped& stopped, RemoteAddr address, uint8_t value) {
   return stopped.WriteMemory(address, {&byte, 1});
 }
 
+Status WriteCode(tracee::Stopped& stopped, RemoteAddr address, std::span<const uint8_t> code) {
+  return stopped.WriteMemory(address, std::as_bytes(code));
+}
+
+bool Holds(tracee::Stopped& stopped, RemoteAddr address, std::span<const uint8_t> code) {
+  std::vector<uint8_t> present(code.size());
+  return stopped.ReadMemory(address, std::as_writable_bytes(std::span(present))).ok() &&
+         std::equal(code.begin(), code.end(), present.begin());
+}
+
 }  // namespace
 
 Mechanism Site::mechanism() const {
+  if (optimization_) return Mechanism::kOptimized;
   return copy_.boosted || is_emulated() ? Mechanism::kBoosted : Mechanism::kUnoptimized;
 }
 
@@ -38,6 +49,8 @@ std::string Site::reason() const {
   if (mechanism() == Mechanism::kUnoptimized) {
     return "the instruction takes a second trap: " + instruction_.text;
   }
+  if (optimization_) return "a jump leads to code that records the hit in the program itself";
+  if (!obstacle_.empty()) return obstacle_;
   if (copy_.boosted) return "the out-of-line copy ends in a jump back";
   return "the instruction is emulated";
 }
@@ -132,6 +145,9 @@ Status Site::Arm(tracee::Stopped& stopped) {
 
 Status Site::Disarm(tracee::Stopped& stopped) {
   if (!armed_) return {};
+  if (optimization_) {
+    return SiteError("SITE_OPTIMIZED", fmt::format("a jump of ours is at {:#x}", address_.value));
+  }
   Result<uint8_t> present = ReadByte(stopped, address_);
   bool is_ours = present.ok() && *present == kBreakpointByte;
   if (is_ours) {
@@ -143,6 +159,43 @@ Status Site::Disarm(tracee::Stopped& stopped) {
   if (!present.ok()) return std::move(present).error();
   return SiteError("SITE_OVERWRITTEN",
                    fmt::format("the byte at {:#x} is {:#04x}, not ours", address_.value, *present));
+}
+
+Status Site::Optimize(tracee::Stopped& stopped, std::shared_ptr<const Optimization> optimization) {
+  Status written;
+  size_t done = 0;
+  for (; written.ok() && done < optimization->patches.size(); ++done) {
+    const CodePatch& patch = optimization->patches[done];
+    written = WriteCode(stopped, patch.address, patch.patched);
+  }
+  if (written.ok()) {
+    optimization_ = std::move(optimization);
+    return {};
+  }
+  while (done-- > 0) {
+    const CodePatch& patch = optimization->patches[done];
+    (void)WriteCode(stopped, patch.address, patch.original);
+  }
+  (void)WriteByte(stopped, address_, kBreakpointByte);
+  return written;
+}
+
+// The jump at the site is the last patch, so the first to go.
+Status Site::Unoptimize(tracee::Stopped& stopped) {
+  if (!optimization_) return {};
+  bool is_ours = true;
+  const auto& patches = optimization_->patches;
+  for (auto patch = patches.rbegin(); patch != patches.rend(); ++patch) {
+    bool intact = Holds(stopped, patch->address, patch->patched);
+    if (intact) PROBED_RETURN_IF_ERROR(WriteCode(stopped, patch->address, patch->original));
+    if (patch == patches.rbegin()) is_ours = intact;
+  }
+  optimization_ = nullptr;
+  if (is_ours) return WriteByte(stopped, address_, kBreakpointByte);
+  CountArmed(-1);
+  ChangeReferenceCounter(stopped, -1);
+  return SiteError("SITE_OVERWRITTEN",
+                   fmt::format("the jump at {:#x} is not ours any more", address_.value));
 }
 
 Status Site::Verify(tracee::Stopped& stopped) const {

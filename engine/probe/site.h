@@ -1,6 +1,6 @@
 #pragma once
-// One address in one process with a breakpoint of ours: what stood there, how it is executed out of
-// line, and who wants to know. Tracer thread only.
+// One address in one process with a breakpoint or a jump of ours: what stood there, how it is
+// executed out of line, and who wants to know. Tracer thread only.
 
 #include <cstdint>
 #include <memory>
@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "engine/arch/x86_64/instruction.h"
 #include "engine/arch/x86_64/relocate.h"
+#include "engine/probe/optimization.h"
 #include "engine/probe/probe.h"
 #include "engine/tracee/stopped.h"
 
@@ -75,8 +76,25 @@ class Site {
   bool is_ambiguous() const;
   Status Arm(tracee::Stopped& stopped);
   // SITE_OVERWRITTEN when the byte is not ours any more; it is left alone then. Stays armed when
-  // the byte cannot be written.
+  // the byte cannot be written. SITE_OPTIMIZED: Unoptimize() it first.
   Status Disarm(tracee::Stopped& stopped);
+
+  // The jump in the place of the breakpoint of an armed site, and back. Every thread is stopped,
+  // and none is on the bytes that change, nor in the copy (Optimize) or the detour (Unoptimize). On
+  // error the breakpoint is as it was; SITE_OVERWRITTEN: the program has changed bytes of the jump,
+  // which are left to it.
+  Status Optimize(tracee::Stopped& stopped, std::shared_ptr<const Optimization> optimization);
+  Status Unoptimize(tracee::Stopped& stopped);
+  // Null: it is a breakpoint.
+  const std::shared_ptr<const Optimization>& optimization() const { return optimization_; }
+  // Why it is none of those, in words for the user.
+  void set_obstacle(std::string why) { obstacle_ = std::move(why); }
+  // It will be none for as long as the image lives.
+  void Bar(std::string why) {
+    barred_ = true;
+    obstacle_ = std::move(why);
+  }
+  bool barred() const { return barred_; }
   // Reads the original byte back. SITE_NOT_RESTORED.
   Status Verify(tracee::Stopped& stopped) const;
   // For a copy of the process's memory (fork), breakpoints included.
@@ -85,13 +103,14 @@ class Site {
   void ForgetPatch() {
     if (armed_) CountArmed(-1);
   }
+  void ForgetOptimization() { optimization_ = nullptr; }
 
   // A USDT semaphore: 16 bits in the program's data, raised while the site is armed.
   void SetReferenceCounter(tracee::Stopped& stopped, RemoteAddr counter);
   // Where the file has it, if a probe names one whose data is not mapped yet.
   const lang::Definition* MissingReferenceCounter() const;
 
-  void CountHit() { ++hits_; }
+  void CountHits(uint64_t hits) { hits_ += hits; }
   uint64_t hits() const { return hits_; }
 
  private:
@@ -108,6 +127,9 @@ class Site {
   std::vector<std::shared_ptr<Probe>> probes_;
   uint8_t hooks_ = 0;
   bool armed_ = false;
+  std::shared_ptr<const Optimization> optimization_;
+  std::string obstacle_;
+  bool barred_ = false;
   uint64_t hits_ = 0;
 };
 

@@ -17,9 +17,40 @@ Site* SiteTable::FindByCopy(RemoteAddr address) const {
   return address - site->copy_address() < arch::kMaxCopySize ? site : nullptr;
 }
 
+Site* SiteTable::FindByDetour(RemoteAddr ip) const {
+  auto after = by_detour_.upper_bound(ip);
+  if (after == by_detour_.begin()) return nullptr;
+  Site* site = std::prev(after)->second;
+  return site->optimization()->InDetour(ip) ? site : nullptr;
+}
+
+Site* SiteTable::FindDisplacing(RemoteAddr address) const {
+  auto after = displaced_.upper_bound(address);
+  if (after == displaced_.begin()) return nullptr;
+  const Displaced& displaced = std::prev(after)->second;
+  return address < displaced.end ? displaced.site : nullptr;
+}
+
+void SiteTable::Reindex(Site& site, const Optimization* before) {
+  if (before != nullptr) {
+    by_detour_.erase(before->buffer);
+    for (const CodePatch& patch : before->patches)
+      displaced_.erase(patch.address);
+  }
+  const Optimization* now = site.optimization().get();
+  if (now == nullptr) return;
+  by_detour_[now->buffer] = &site;
+  for (const CodePatch& patch : now->patches) {
+    RemoteAddr end = patch.address + patch.patched.size();
+    if (patch.address == site.address()) end = std::max(end, now->region_end());
+    displaced_[patch.address] = {.end = end, .site = &site};
+  }
+}
+
 Site& SiteTable::Insert(std::unique_ptr<Site> site) {
   Site& inserted = *site;
   if (inserted.has_copy()) by_copy_[inserted.copy_address()] = &inserted;
+  Reindex(inserted, nullptr);
   sites_[inserted.address()] = std::move(site);
   return inserted;
 }
@@ -27,12 +58,18 @@ Site& SiteTable::Insert(std::unique_ptr<Site> site) {
 void SiteTable::Erase(RemoteAddr address) {
   auto found = sites_.find(address);
   if (found == sites_.end()) return;
-  if (found->second->has_copy()) by_copy_.erase(found->second->copy_address());
+  Site& site = *found->second;
+  if (site.has_copy()) by_copy_.erase(site.copy_address());
+  auto optimization = site.optimization();
+  site.ForgetOptimization();
+  Reindex(site, optimization.get());
   sites_.erase(found);
 }
 
 void SiteTable::Clear() {
   by_copy_.clear();
+  by_detour_.clear();
+  displaced_.clear();
   sites_.clear();
 }
 
@@ -44,6 +81,21 @@ std::vector<Site*> SiteTable::Sorted() const {
   std::sort(sorted.begin(), sorted.end(),
             [](const Site* a, const Site* b) { return a->address() < b->address(); });
   return sorted;
+}
+
+std::vector<Site*> SiteTable::Optimized() const {
+  std::vector<Site*> optimized;
+  for (const auto& [buffer, site] : by_detour_)
+    optimized.push_back(site);
+  return optimized;
+}
+
+uint8_t SiteTable::OriginalByte(RemoteAddr address, uint8_t present) const {
+  if (const Site* site = FindDisplacing(address)) {
+    return site->optimization()->OriginalByte(address).value_or(present);
+  }
+  const Site* site = Find(address);
+  return site != nullptr && site->armed() ? site->instruction().bytes[0] : present;
 }
 
 size_t SiteTable::armed_count() const {

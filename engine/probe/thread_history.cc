@@ -4,17 +4,17 @@
 
 namespace probed::probe {
 
-void ThreadHistory::Begin(uint64_t base, pid_t tid, const Comm& comm, uint64_t tsc) {
+void ThreadHistory::Begin(uint64_t base, pid_t tid, uint64_t tsc) {
   std::lock_guard lock(mutex_);
   std::vector<Span>& spans = spans_[base];
   for (Span& span : spans)
     span.end = std::min(span.end, tsc);
-  spans.push_back({.identity = {.tid = tid, .comm = comm}, .begin = tsc, .end = kOpen});
+  spans.push_back({.identity = {.tid = tid, .comm = {}}, .begin = tsc, .end = kOpen});
 }
 
-void ThreadHistory::Borrow(uint64_t base, pid_t tid, const Comm& comm, uint64_t tsc) {
+void ThreadHistory::Borrow(uint64_t base, pid_t tid, uint64_t tsc) {
   std::lock_guard lock(mutex_);
-  spans_[base].push_back({.identity = {.tid = tid, .comm = comm}, .begin = tsc, .end = kOpen});
+  spans_[base].push_back({.identity = {.tid = tid, .comm = {}}, .begin = tsc, .end = kOpen});
 }
 
 void ThreadHistory::End(pid_t tid, uint64_t tsc) {
@@ -47,17 +47,17 @@ void ThreadHistory::Rename(pid_t tid, const Comm& comm) {
   std::lock_guard lock(mutex_);
   for (auto& [base, spans] : spans_) {
     for (Span& span : spans) {
-      if (span.identity.tid == tid && span.end == kOpen) span.identity.comm = comm;
+      if (span.identity.tid == tid) span.identity.comm = comm;
     }
   }
 }
 
 void ThreadHistory::Prune(uint64_t tsc) {
   std::lock_guard lock(mutex_);
-  std::erase_if(spans_, [&](auto& entry) {
-    std::erase_if(entry.second, [&](const Span& span) { return span.end < tsc; });
-    return entry.second.empty();
-  });
+  for (auto entry = spans_.begin(); entry != spans_.end();) {
+    std::erase_if(entry->second, [&](const Span& span) { return span.end < tsc; });
+    entry = entry->second.empty() ? spans_.erase(entry) : std::next(entry);
+  }
 }
 
 }  // namespace probed::probe

@@ -1,6 +1,6 @@
 #pragma once
-// Which thread a record is from: detours note the fs base, which is a thread's own for as long as it
-// lives (its TLS block) and another's later. Times are time-stamp counters. Thread-safe.
+// Which thread a record is from: detours note the fs base, which is a thread's own for as long as
+// it lives (its TLS block) and another's later. Times are time-stamp counters. Thread-safe.
 
 #include <sys/types.h>
 
@@ -18,14 +18,14 @@ class ThreadHistory {
   using Comm = std::array<char, 16>;
   struct Identity {
     pid_t tid = 0;
-    Comm comm{};
+    Comm comm{};  // empty until Rename()
   };
 
   // From `tsc` on the base is that of `tid`, whoever had it before.
-  void Begin(uint64_t base, pid_t tid, const Comm& comm, uint64_t tsc);
+  void Begin(uint64_t base, pid_t tid, uint64_t tsc);
   // A child that shares its parent's base for a while (vfork): the parent, stopped meanwhile, has
   // it again afterwards.
-  void Borrow(uint64_t base, pid_t tid, const Comm& comm, uint64_t tsc);
+  void Borrow(uint64_t base, pid_t tid, uint64_t tsc);
   void End(pid_t tid, uint64_t tsc);
   // Whoever has the base now.
   std::optional<pid_t> Owner(uint64_t base) const;

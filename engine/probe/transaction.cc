@@ -1,9 +1,24 @@
 #include "engine/probe/transaction.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
 
 namespace probed::probe {
+
+namespace {
+
+// Whoever installs has made jumps breakpoints before, if it could.
+Error Displaced(RemoteAddr address) {
+  return Error{.code = ErrorCode::kFailedPrecondition,
+               .reason = "BYTES_DISPLACED",
+               .message = fmt::format("a jump of ours stands on {:#x}", address.value),
+               .hint = "",
+               .metadata = {}};
+}
+
+}  // namespace
 
 Status SyncSite(tracee::Stopped& stopped, Site& site) {
   return site.wanted() ? site.Arm(stopped) : site.Disarm(stopped);
@@ -26,6 +41,7 @@ Status Transaction::PrepareCopy(Site& site) {
 }
 
 Status Transaction::PrepareSite(const PlannedSite& plan) {
+  if (state_.sites.FindDisplacing(plan.address) != nullptr) return Displaced(plan.address);
   Site* existing = state_.sites.Find(plan.address);
   if (existing != nullptr) {
     bool unchanged = existing->armed() || existing->instruction().bytes == plan.instruction.bytes;

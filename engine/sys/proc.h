@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/address.h"
 #include "base/result.h"
 
 namespace probed::sys {
@@ -49,6 +50,9 @@ std::vector<pid_t> ListChildren(pid_t pid, pid_t tid);
 Result<std::string> ReadMaps(pid_t pid);
 std::string ReadComm(pid_t tid);     // empty when gone
 std::string ReadCmdline(pid_t pid);  // arguments joined by spaces; empty when gone
+
+// Where a task that sleeps will run on in user mode. TASK_RUNNING when it does not sleep.
+Result<RemoteAddr> ReadSleepingIp(pid_t tid);
 
 // -1 when the kernel has no Yama.
 int YamaScope();

@@ -140,11 +140,9 @@ Result<SharedMapping> SharedMapping::Create(Stopped& stopped, const Request& req
   return mapping;
 }
 
-Status SharedMapping::Unmap(Stopped& stopped) {
-  if (remote_.value == 0) return {};
+Status SharedMapping::Unmap(Stopped& stopped) const {
   PROBED_TRY([[maybe_unused]] uint64_t unmapped,
              RemoteSyscall(stopped, SYS_munmap, {remote_.value, bytes_.size(), 0, 0, 0, 0}));
-  remote_ = {};
   return {};
 }
 

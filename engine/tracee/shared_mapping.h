@@ -37,7 +37,8 @@ class SharedMapping {
 
   RemoteAddr remote() const { return remote_; }
   std::span<std::byte> bytes() const { return bytes_; }
-  Status Unmap(Stopped& stopped);
+  // Also in a process that has a copy of the target's memory.
+  Status Unmap(Stopped& stopped) const;
 
  private:
   explicit SharedMapping(std::span<std::byte> bytes) : bytes_(bytes) {}

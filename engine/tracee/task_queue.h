@@ -17,16 +17,18 @@ class TaskQueue {
     empty_.store(false);
   }
 
+  // Those added meanwhile included: a task that waits for stops takes the wake-up meant for them.
   void RunAll() {
-    if (empty_.load()) return;
-    std::vector<std::function<void()>> tasks;
-    {
-      std::lock_guard lock(mutex_);
-      tasks.swap(tasks_);
-      empty_.store(true);
+    while (!empty_.load()) {
+      std::vector<std::function<void()>> tasks;
+      {
+        std::lock_guard lock(mutex_);
+        tasks.swap(tasks_);
+        empty_.store(true);
+      }
+      for (const auto& task : tasks)
+        task();
     }
-    for (const auto& task : tasks)
-      task();
   }
 
  private:

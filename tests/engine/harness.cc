@@ -3,15 +3,21 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "engine/lang/payload.h"
 
 namespace probed::engine {
 
-EngineTest::EngineTest() {
-  auto engine = Engine::Create({});
+EngineTest::EngineTest() : EngineTest(EngineOptions{}) {}
+
+EngineTest::EngineTest(EngineOptions options) {
+  if (std::getenv("PROBED_TEST_OPTIMIZE") != nullptr) options.optimization.enabled = true;
+  auto engine = Engine::Create(options);
   EXPECT_TRUE(engine.ok()) << (engine.ok() ? "" : engine.error().ToString());
   engine_ = std::move(*engine);
   events_ = engine_->Subscribe({.max_queued_bytes = 1u << 30, .wants_hit = {}, .wants_notice = {}});
@@ -46,7 +52,20 @@ DetachReport EngineTest::Detach(TargetId target) {
   return report.ok() ? *report : DetachReport{};
 }
 
+bool EngineTest::BecomesOptimized(ProbeId id) {
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (std::chrono::steady_clock::now() < deadline) {
+    auto probe = engine_->GetProbe(id);
+    if (!probe.ok()) return false;
+    if (probe->mechanism == Mechanism::kOptimized) return true;
+    std::this_thread::yield();
+  }
+  ADD_FAILURE() << engine_->GetProbe(id)->reason;
+  return false;
+}
+
 std::vector<event::Item> EngineTest::Drain() {
+  (void)engine_->ListProbes({});  // reads what detours have recorded
   std::vector<event::Item> all;
   while (true) {
     auto items = events_->Next(4096, std::chrono::milliseconds(0));

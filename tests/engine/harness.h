@@ -1,5 +1,6 @@
 #pragma once
-// An engine with a subscriber, and short words for what the tests do with it.
+// An engine with a subscriber, and short words for what the tests do with it. With
+// PROBED_TEST_OPTIMIZE in the environment sites become jumps, some time after they are made.
 
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@ namespace probed::engine {
 class EngineTest : public testing::Test {
  protected:
   EngineTest();
+  explicit EngineTest(EngineOptions options);
 
   TargetId Attach(const Puppet& puppet, AttachOptions options = {});
   // All lines must be accepted.
@@ -26,6 +28,8 @@ class EngineTest : public testing::Test {
   }
   ProbeCounters Counters(ProbeId id);
   DetachReport Detach(TargetId target);
+  // Waits until the probe's site is a jump. False: it does not become one in time.
+  bool BecomesOptimized(ProbeId id);
   // Every item published so far.
   std::vector<event::Item> Drain();
   std::vector<event::HitRecord> DrainHits();

@@ -14,8 +14,8 @@ pid_t TidAt(const ThreadHistory& history, uint64_t tsc) {
 
 TEST(ThreadHistory, ABlockThatIsUsedAgainIsTheNextThreads) {
   ThreadHistory history;
-  history.Begin(kBase, 11, {}, 100);
-  history.Begin(kBase, 12, {}, 200);
+  history.Begin(kBase, 11, 100);
+  history.Begin(kBase, 12, 200);
   history.End(11, 210);  // told late
   EXPECT_EQ(TidAt(history, 99), 0);
   EXPECT_EQ(TidAt(history, 100), 11);
@@ -27,8 +27,8 @@ TEST(ThreadHistory, ABlockThatIsUsedAgainIsTheNextThreads) {
 
 TEST(ThreadHistory, ABorrowedBaseGoesBack) {
   ThreadHistory history;
-  history.Begin(kBase, 11, {}, 100);
-  history.Borrow(kBase, 21, {}, 200);
+  history.Begin(kBase, 11, 100);
+  history.Borrow(kBase, 21, 200);
   EXPECT_EQ(history.Owner(kBase), 21);
   history.End(21, 300);
   EXPECT_EQ(TidAt(history, 250), 21);
@@ -38,7 +38,7 @@ TEST(ThreadHistory, ABorrowedBaseGoesBack) {
 
 TEST(ThreadHistory, NobodyIsFoundAfterTheEnd) {
   ThreadHistory history;
-  history.Begin(kBase, 11, {}, 100);
+  history.Begin(kBase, 11, 100);
   history.End(11, 200);
   EXPECT_EQ(TidAt(history, 199), 11);
   EXPECT_EQ(TidAt(history, 200), 0);
@@ -47,9 +47,10 @@ TEST(ThreadHistory, NobodyIsFoundAfterTheEnd) {
   EXPECT_EQ(TidAt(history, 150), 0);
 }
 
-TEST(ThreadHistory, ANewNameIsThatOfWhoLives) {
+TEST(ThreadHistory, NamesAreToldLater) {
   ThreadHistory history;
-  history.Begin(kBase, 11, {"old"}, 100);
+  history.Begin(kBase, 11, 100);
+  EXPECT_STREQ(history.Find(kBase, 150)->comm.data(), "");
   history.Rename(11, {"new"});
   EXPECT_STREQ(history.Find(kBase, 150)->comm.data(), "new");
 }

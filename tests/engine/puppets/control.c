@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -85,6 +86,12 @@ __asm__(
     ".text\n.globl load_byte\n.type load_byte,@function\nload_byte:\n"
     "movsbq (%rdi),%rax\nret\n.size load_byte,.-load_byte\n");
 
+// Faults at its second instruction.
+long load_late(char* from);
+__asm__(
+    ".text\n.globl load_late\n.type load_late,@function\nload_late:\n"
+    "mov %rdi,%rdx\nload_late_second:\nmovsbq (%rdx),%rax\nret\n.size load_late,.-load_late\n");
+
 static void on_segv(int number, siginfo_t* info, void* context) {
   (void)number;
   (void)info;
@@ -94,13 +101,14 @@ static void on_segv(int number, siginfo_t* info, void* context) {
 }
 
 static volatile unsigned long strange_ips;
+static volatile int spinning;  // in no other code than the program's
 extern char __executable_start, etext;
 static void on_tick(int number, siginfo_t* info, void* context) {
   (void)number;
   (void)info;
   ++ticks;
   char* ip = (char*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
-  if (ip < &__executable_start || ip >= &etext) ++strange_ips;
+  if (spinning && (ip < &__executable_start || ip >= &etext)) ++strange_ips;
 }
 
 // The two kinds of instructions that a copy cannot leave by itself.
@@ -121,17 +129,32 @@ PROBED long spin_work(long x) {
   return x + 1;
 }
 
-// Until the timer has ticked N times; calls nothing outside the program.
+// Until the timer has ticked N times, every so many nanoseconds; calls nothing outside the program.
+static void storm(long wanted, long interval) {
+  struct sigaction action = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO};
+  sigaction(SIGALRM, &action, NULL);
+  timer_t timer;
+  struct itimerspec times = {{0, interval}, {0, interval}};
+  timer_create(CLOCK_MONOTONIC, NULL, &timer);
+  timer_settime(timer, 0, &times, NULL);
+  spinning = 1;
+  while (ticks < wanted) spin_work(1);
+  spinning = 0;
+  timer_delete(timer);
+}
+
 static void spin(long wanted) {
   struct sigaction action = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO};
   sigaction(SIGALRM, &action, NULL);
   struct itimerval timer = {{0, 1000}, {0, 1000}}, off = {{0, 0}, {0, 0}};
   setitimer(ITIMER_REAL, &timer, NULL);
+  spinning = 1;
   while (ticks < wanted) {
     spin_work(1);
     pop_flags();
     call_through_stack();
   }
+  spinning = 0;
   setitimer(ITIMER_REAL, &off, NULL);
 }
 
@@ -285,6 +308,25 @@ static void show_trap(void) {
   printf("%d %d\n", what, sigismember(&set, SIGTRAP));
 }
 
+// The same for SIGSEGV.
+static void show_segv(void) {
+  struct sigaction action;
+  sigset_t set;
+  sigaction(SIGSEGV, NULL, &action);
+  sigprocmask(SIG_BLOCK, NULL, &set);
+  int what = action.sa_handler == SIG_IGN ? 1 : action.sa_handler == on_trap ? 2 : 0;
+  printf("%d %d\n", what, sigismember(&set, SIGSEGV));
+}
+static void set_segv(long how) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGSEGV);
+  if (how == 4) sigfillset(&set);
+  if (how < 4) signal(SIGSEGV, how == 1 ? SIG_IGN : on_trap);
+  if (how == 2 || how == 4) sigprocmask(SIG_BLOCK, &set, NULL);
+  show_segv();
+}
+
 static void run(const char* word, long n) {
   if (!strcmp(word, "recurse")) printf("%ld\n", recurse(n));
   else if (!strcmp(word, "tail")) printf("%ld\n", tail_caller(n));
@@ -308,6 +350,15 @@ static void run(const char* word, long n) {
     page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     long value = load_byte(page);
     printf("%ld %d %d\n", value, (int)faults, fault_ip == (void*)load_byte);
+  } else if (!strcmp(word, "storm")) {
+    storm(n, 200000);
+    printf("%lu %d %lu\n", spins, ticks >= n, strange_ips);
+  } else if (!strcmp(word, "faultlate")) {
+    struct sigaction action = {.sa_sigaction = on_segv, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSEGV, &action, NULL);
+    page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long value = load_late(page);
+    printf("%ld %d %d\n", value, (int)faults, fault_ip == (char*)load_late + 3);
   } else if (!strcmp(word, "spin")) {
     spin(n);
     printf("%lu %d %lu\n", spins, ticks >= n, strange_ips);
@@ -327,6 +378,10 @@ static void run(const char* word, long n) {
   } else if (!strcmp(word, "settrap")) {
     set_trap(n);
     show_trap();
+  } else if (!strcmp(word, "setsegv")) {
+    set_segv(n);
+  } else if (!strcmp(word, "showsegv")) {
+    show_segv();
   } else if (!strcmp(word, "showtrap")) {
     show_trap();
   } else if (!strcmp(word, "raise")) {

@@ -1,4 +1,5 @@
-// "N M": N threads call work() M times each; prints the sum of their own counts.
+// "N M": N threads call work() M times each; prints the sum of their own counts. "N": they go on
+// until the next line comes, and each compares what it got with what it must get.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,33 @@ static long per_thread;
 static _Thread_local unsigned long mine;
 
 __attribute__((noinline)) unsigned long work(unsigned long number) { return mine += number ? 1 : 0; }
+
+static volatile int ended;
+static void* run_on(void* unused) {
+  (void)unused;
+  unsigned long expected = 0;
+  while (!ended) {
+    if (work(1) != ++expected) return (void*)1;
+  }
+  return NULL;
+}
+
+static unsigned long until_told(long threads) {
+  char line[64];
+  pthread_t ids[256];
+  unsigned long wrong = 0;
+  ended = 0;
+  for (long i = 0; i < threads; ++i) pthread_create(&ids[i], NULL, run_on, NULL);
+  printf("running\n");
+  if (!fgets(line, sizeof line, stdin)) return 1;
+  ended = 1;
+  for (long i = 0; i < threads; ++i) {
+    void* result;
+    pthread_join(ids[i], &result);
+    wrong += (unsigned long)result;
+  }
+  return wrong;
+}
 
 static void* run(void* unused) {
   (void)unused;
@@ -22,6 +50,10 @@ int main(void) {
     char* rest;
     long threads = strtol(line, &rest, 10);
     per_thread = strtol(rest, NULL, 10);
+    if (per_thread == 0) {
+      printf("%lu wrong\n", until_told(threads));
+      continue;
+    }
     pthread_t ids[256];
     unsigned long sum = 0;
     for (long i = 0; i < threads; ++i) pthread_create(&ids[i], NULL, run, NULL);

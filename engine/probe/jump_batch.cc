@@ -1,0 +1,246 @@
+#include "engine/probe/jump_batch.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <unordered_set>
+#include <utility>
+
+#include "engine/arch/x86_64/region.h"
+#include "engine/probe/stack_scan.h"
+#include "engine/sys/proc.h"
+#include "engine/tracee/thread.h"
+
+namespace probed::probe {
+namespace {
+
+// The program's own bytes of the region are what the detour was built from.
+bool IsUnchanged(tracee::Stopped& stopped, const Optimization& optimization) {
+  std::vector<uint8_t> expected;
+  for (const arch::Instruction& instruction : optimization.region) {
+    expected.insert(expected.end(), instruction.code().begin(), instruction.code().end());
+  }
+  expected.front() = kBreakpointByte;
+  std::vector<uint8_t> present(expected.size());
+  auto bytes = std::as_writable_bytes(std::span(present));
+  if (!stopped.ReadMemory(optimization.site, bytes).ok() || present != expected) return false;
+  return std::all_of(optimization.patches.begin(), std::prev(optimization.patches.end()),
+                     [&](const CodePatch& patch) {
+                       present.resize(patch.original.size());
+                       bytes = std::as_writable_bytes(std::span(present));
+                       return stopped.ReadMemory(patch.address, bytes).ok() &&
+                              present == patch.original;
+                     });
+}
+
+// What may not be displaced is somebody else's too.
+bool IsShared(const SiteTable& sites, const Optimization& optimization) {
+  auto is_taken = [&](RemoteAddr start, RemoteAddr end) {
+    for (RemoteAddr address = start; address < end; address = address + 1) {
+      const Site* site = sites.Find(address);
+      bool other = site != nullptr && address != optimization.site &&
+                   (site->armed() || !site->probes().empty() || site->has_hooks());
+      if (other || sites.FindDisplacing(address) != nullptr) return true;
+    }
+    return false;
+  };
+  return is_taken(optimization.site, optimization.region_end()) ||
+         std::any_of(optimization.patches.begin(), optimization.patches.end(),
+                     [&](const CodePatch& patch) {
+                       return is_taken(patch.address, patch.address + patch.patched.size());
+                     });
+}
+
+bool IsStillWanted(const Site* site, const Optimization& optimization) {
+  return site != nullptr && site->armed() && !site->optimization() && !site->has_hooks() &&
+         !site->barred() && site->probes() == optimization.probes &&
+         std::none_of(site->probes().begin(), site->probes().end(),
+                      [](const auto& probe) { return probe->filter != nullptr; });
+}
+
+bool IsDead(pid_t tid) {
+  auto status = sys::ReadTaskStatus(tid);
+  return !status.ok() || status->state == 'Z' || status->state == 'X';
+}
+
+}  // namespace
+
+// A thread that could not be stopped runs no instruction before it does; where it will do so, the
+// kernel tells (/proc/TID/syscall).
+Status JumpBatch::CheckUnstopped(const std::function<bool(RemoteAddr)>& is_in_the_way) const {
+  for (const auto& [tid, thread] : state_.process.threads()) {
+    if (thread->stopped() || thread->gone()) continue;
+    auto ip = sys::ReadSleepingIp(tid);
+    if ((ip.ok() && !is_in_the_way(*ip)) || IsDead(tid)) continue;
+    return Error{.code = ErrorCode::kUnavailable,
+                 .reason = "THREADS_NOT_STOPPED",
+                 .message = "a thread in uninterruptible sleep is where code would change",
+                 .hint = "",
+                 .metadata = {{"tid", std::to_string(tid)}}};
+  }
+  return {};
+}
+
+void JumpBatch::GiveUp(const std::shared_ptr<Optimization>& optimization, std::string why) {
+  state_.Release(*optimization);
+  Site* site = state_.sites.Find(optimization->site);
+  if (site != nullptr) site->set_obstacle(std::move(why));
+}
+
+std::vector<JumpBatch::Ready> JumpBatch::Select(std::vector<std::shared_ptr<Optimization>> ready) {
+  std::vector<Ready> selected;
+  std::set<RemoteAddr> islands;
+  for (auto& optimization : ready) {
+    Site* site = state_.sites.Find(optimization->site);
+    if (!IsStillWanted(site, *optimization)) {
+      GiveUp(optimization, "it has changed meanwhile");
+    } else if (!islands.insert(optimization->patches.front().address).second ||
+               IsShared(state_.sites, *optimization)) {
+      GiveUp(optimization, "another probe stands on the bytes that a jump needs");
+    } else if (!IsUnchanged(*threads_.front(), *optimization)) {
+      GiveUp(optimization, "the program's code differs from its file");
+    } else {
+      selected.emplace_back(site, std::move(optimization));
+    }
+  }
+  return selected;
+}
+
+// A signal handler that interrupted a thread in the middle of a region returns to bytes of a jump.
+bool JumpBatch::DropReturnedTo(std::vector<Ready>& ready) {
+  std::vector<uint64_t> middles;
+  for (const auto& [site, optimization] : ready) {
+    RemoteAddr at = optimization->site;
+    for (const auto& instruction : optimization->region) {
+      if (at != optimization->site) middles.push_back(at.value);
+      at = at + instruction.length;
+    }
+  }
+  std::sort(middles.begin(), middles.end());
+  std::unordered_set<uint64_t> found;
+  for (tracee::Stopped* thread : threads_)
+    FindOnStack(*thread, middles, found);
+  if (found.empty()) return false;
+  return std::erase_if(ready, [&](const Ready& entry) {
+           const auto& optimization = entry.second;
+           bool returned_to = std::any_of(found.begin(), found.end(), [&](uint64_t address) {
+             return RemoteAddr{address} > optimization->site &&
+                    RemoteAddr{address} < optimization->region_end();
+           });
+           if (returned_to)
+             GiveUp(optimization, "a signal handler may return to bytes of the jump");
+           return returned_to;
+         }) > 0;
+}
+
+// Neighbouring detours go out in one write.
+Status JumpBatch::WriteDetours(const std::vector<Ready>& ready) {
+  std::vector<const Optimization*> sorted;
+  for (const auto& entry : ready)
+    sorted.push_back(entry.second.get());
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto* a, const auto* b) { return a->buffer < b->buffer; });
+  for (size_t i = 0; i < sorted.size();) {
+    RemoteAddr start = sorted[i]->buffer;
+    std::vector<uint8_t> run;
+    for (; i < sorted.size() && sorted[i]->buffer == start + run.size(); ++i) {
+      run.insert(run.end(), sorted[i]->detour.code.begin(), sorted[i]->detour.code.end());
+      run.resize(sorted[i]->buffer - start + sorted[i]->buffer_size, kBreakpointByte);
+    }
+    PROBED_RETURN_IF_ERROR(threads_.front()->WriteMemory(start, std::as_bytes(std::span(run))));
+  }
+  return {};
+}
+
+// Out of the site's old copy, whose way back leads into the region, and off the bytes that change.
+// A hit that was taken by a trap is not taken again.
+void JumpBatch::Enter(tracee::Stopped& thread) {
+  user_regs_struct regs = thread.regs();
+  const Site* copied = state_.sites.FindByCopy(RemoteAddr{regs.rip});
+  const Site* site = copied != nullptr ? copied : state_.sites.FindDisplacing(RemoteAddr{regs.rip});
+  if (site == nullptr || !site->optimization()) return;
+  const Optimization& optimization = *site->optimization();
+  if (copied != nullptr) {
+    arch::LeaveCopy(site->copy(), site->instruction(), site->address().value,
+                    site->copy_address().value, regs);
+  }
+  RemoteAddr ip{regs.rip};
+  bool at_start = ip == site->address();
+  if (at_start && copied == nullptr) return;
+  if (ip >= site->address() && ip < optimization.region_end()) {
+    auto place = at_start ? std::optional(optimization.displaced().value)
+                          : arch::EnterRegionCopy(optimization.detour.region,
+                                                  optimization.displaced().value, ip.value);
+    if (place) regs.rip = *place;
+  }
+  thread.mutable_regs() = regs;
+}
+
+Result<bool> JumpBatch::Optimize(std::vector<std::shared_ptr<Optimization>> ready) {
+  auto is_in_the_way = [&](RemoteAddr ip) {
+    if (state_.sites.FindByCopy(ip) != nullptr) return true;
+    return std::any_of(ready.begin(), ready.end(), [&](const auto& optimization) {
+      return ip >= optimization->site && ip < optimization->region_end();
+    });
+  };
+  Status unstopped = CheckUnstopped(is_in_the_way);
+  if (!unstopped.ok()) {
+    for (const auto& optimization : ready)
+      GiveUp(optimization, unstopped.error().message);
+    return std::move(unstopped).error();
+  }
+  std::vector<Ready> selected = Select(std::move(ready));
+  bool may_change = DropReturnedTo(selected);
+  Status detours = WriteDetours(selected);
+  for (const auto& [site, optimization] : selected) {
+    Status done = detours.ok() ? site->Optimize(*threads_.front(), optimization) : detours;
+    if (done.ok()) {
+      site->set_obstacle("");
+      state_.sites.Reindex(*site, nullptr);
+    } else {
+      GiveUp(optimization, done.error().message);
+    }
+  }
+  for (tracee::Stopped* thread : threads_)
+    Enter(*thread);
+  return may_change;
+}
+
+// To where the program would be; a hit goes on in the copy of the breakpoint, which is back.
+void JumpBatch::Leave(tracee::Stopped& thread, Site& site, const EvaluateRest& evaluate) {
+  FinishHit(thread, state_, site, evaluate);
+  thread.mutable_regs() = WithoutDetour(thread, *site.optimization());
+  if (RemoteAddr{thread.regs().rip} == site.address()) {
+    thread.mutable_regs().rip = site.copy_address().value;
+  }
+}
+
+Status JumpBatch::Unoptimize(std::span<Site* const> sites, const EvaluateRest& evaluate,
+                             const std::function<void()>& read_rings) {
+  if (sites.empty()) return {};
+  std::unordered_set<const Site*> leaving(sites.begin(), sites.end());
+  auto is_in_the_way = [&](RemoteAddr ip) {
+    const Site* site = state_.sites.FindByDetour(ip);
+    return site != nullptr && leaving.contains(site);
+  };
+  PROBED_RETURN_IF_ERROR(CheckUnstopped(is_in_the_way));
+  for (tracee::Stopped* thread : threads_) {
+    Site* site = state_.sites.FindByDetour(RemoteAddr{thread->regs().rip});
+    if (site != nullptr && leaving.contains(site)) Leave(*thread, *site, evaluate);
+  }
+  read_rings();
+  state_.CountDetours();
+  Status result;
+  for (Site* site : sites) {
+    auto optimization = site->optimization();
+    if (!optimization) continue;
+    Status undone = site->Unoptimize(*threads_.front());
+    if (!undone.ok() && result.ok()) result = std::move(undone);
+    if (site->optimization()) continue;
+    state_.sites.Reindex(*site, optimization.get());
+    state_.Release(*optimization);
+  }
+  return result;
+}
+
+}  // namespace probed::probe

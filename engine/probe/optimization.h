@@ -1,0 +1,46 @@
+#pragma once
+// What stands at an optimized site: a jump instead of a breakpoint, and the detour it leads to.
+// Immutable once built; shared by the copies of a site that forked children have.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/address.h"
+#include "engine/arch/x86_64/instruction.h"
+#include "engine/detour/detour.h"
+#include "engine/probe/probe.h"
+
+namespace probed::probe {
+
+// Bytes that are written over the program's own.
+struct CodePatch {
+  RemoteAddr address;
+  std::vector<uint8_t> original;
+  std::vector<uint8_t> patched;
+
+  bool Covers(RemoteAddr at) const { return at >= address && at - address < patched.size(); }
+};
+
+struct Optimization {
+  RemoteAddr site;
+  RemoteAddr buffer;
+  uint32_t buffer_size = 0;  // as allocated
+  detour::Detour detour;
+  std::vector<arch::Instruction> region;  // displaced instructions
+  // The jump at the site comes last: what it leads to is there by then.
+  std::vector<CodePatch> patches;
+  // In the order in which they run, and the index of each in the ring's tables.
+  std::vector<std::shared_ptr<Probe>> probes;
+  std::vector<uint32_t> indices;
+
+  RemoteAddr region_end() const;
+  RemoteAddr displaced() const { return buffer + detour.displaced; }
+  bool InDetour(RemoteAddr ip) const { return ip >= buffer && ip - buffer < detour.code.size(); }
+  bool InDisplaced(RemoteAddr ip) const { return InDetour(ip) && ip >= displaced(); }
+  // What the program had at an address that is patched.
+  std::optional<uint8_t> OriginalByte(RemoteAddr address) const;
+};
+
+}  // namespace probed::probe

@@ -1,0 +1,194 @@
+#include "engine/probe/optimize_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace probed::probe {
+namespace {
+
+constexpr uint8_t kJumpLength = 5;
+constexpr uint8_t kShortJumpLength = 2;
+
+// No ring and no mapping takes longer operands than these.
+constexpr detour::SharedMemory kLongestToName{
+    .control = uint64_t{0x7fff} << 32,
+    .ring = uint64_t{0x7fff} << 32,
+    .geometry = {.cpu_count = 1024, .ring_bytes = uint64_t{1} << 30}};
+
+bool IsRepeated(const arch::Instruction& instruction) {
+  auto code = instruction.code();
+  auto is_prefix = [](uint8_t byte) {
+    return byte == 0xf2 || byte == 0xf3 || byte == 0x66 || byte == 0x67 || (byte & 0xf0) == 0x40;
+  };
+  bool repeats = false;
+  size_t at = 0;
+  for (; at < code.size() && is_prefix(code[at]); ++at)
+    repeats |= code[at] == 0xf2 || code[at] == 0xf3;
+  if (!repeats || at == code.size()) return false;
+  uint8_t opcode = code[at];
+  return (opcode >= 0xa4 && opcode <= 0xaf) || (opcode >= 0x6c && opcode <= 0x6f);
+}
+
+// A thread that has to leave the displaced instructions is stepped to their end: that must not take
+// for ever, and what the step changes must not be seen.
+std::string RuleAgainst(const std::vector<arch::Instruction>& region) {
+  for (const arch::Instruction& instruction : region) {
+    if (instruction.is_syscall) return "it would displace a system call";
+    if (instruction.pushes_flags) return "it would displace an instruction that sees the trap flag";
+    if (IsRepeated(instruction)) return "it would displace a repeated string instruction";
+  }
+  return "";
+}
+
+Result<std::vector<arch::Instruction>> DecodeAt(const std::vector<arch::Instruction>& region,
+                                                RemoteAddr address) {
+  std::vector<arch::Instruction> decoded;
+  for (const arch::Instruction& instruction : region) {
+    PROBED_TRY(auto here, arch::Decode(instruction.code(), address.value));
+    address = address + instruction.length;
+    decoded.push_back(std::move(here));
+  }
+  return decoded;
+}
+
+std::vector<detour::DetourProbe> ProbesOf(const Candidate& candidate) {
+  std::vector<detour::DetourProbe> probes;
+  for (size_t i = 0; i < candidate.probes.size(); ++i) {
+    const Probe& probe = *candidate.probes[i];
+    probes.push_back({.program = probe.definition->program.get(),
+                      .limits = probe.options.limits,
+                      .file_base = candidate.site.value - probe.definition->offset,
+                      .index = i < candidate.indices.size() ? candidate.indices[i] : 0});
+  }
+  return probes;
+}
+
+// "jmp rel32" or "jmp rel8". Nothing: too far.
+std::optional<std::vector<uint8_t>> EncodeJump(RemoteAddr from, RemoteAddr to, uint8_t length) {
+  auto distance = static_cast<int64_t>(to.value - from.value - length);
+  if (length == kShortJumpLength) {
+    auto narrow = static_cast<int8_t>(distance);
+    if (narrow != distance) return std::nullopt;
+    return std::vector<uint8_t>{0xeb, static_cast<uint8_t>(narrow)};
+  }
+  auto narrow = static_cast<int32_t>(distance);
+  if (narrow != distance) return std::nullopt;
+  std::vector<uint8_t> code{0xe9, 0, 0, 0, 0};
+  std::memcpy(&code[1], &narrow, sizeof narrow);
+  return code;
+}
+
+std::vector<uint8_t> FirstBytes(const std::vector<arch::Instruction>& region, size_t count) {
+  std::vector<uint8_t> bytes;
+  for (const arch::Instruction& instruction : region)
+    bytes.insert(bytes.end(), instruction.code().begin(), instruction.code().end());
+  bytes.resize(std::min(bytes.size(), count));
+  return bytes;
+}
+
+// False: a jump does not reach.
+bool MakePatches(const Candidate& candidate, Optimization& optimization) {
+  RemoteAddr target = candidate.buffer;
+  uint8_t length = kJumpLength;
+  if (candidate.plan.tactic == arch::Tactic::kShortJump) {
+    auto jump = EncodeJump(candidate.island, candidate.buffer, kJumpLength);
+    if (!jump) return false;
+    optimization.patches.push_back({.address = candidate.island,
+                                    .original = candidate.island_bytes,
+                                    .patched = std::move(*jump)});
+    target = candidate.island;
+    length = kShortJumpLength;
+  }
+  auto jump = EncodeJump(candidate.site, target, length);
+  if (!jump) return false;
+  optimization.patches.push_back({.address = candidate.site,
+                                  .original = FirstBytes(candidate.region, length),
+                                  .patched = std::move(*jump)});
+  return true;
+}
+
+std::string PlanOne(Candidate& candidate, const elf::File& file, PatchPlanner& planner) {
+  auto link = file.ToLinkAddr(candidate.place.offset);
+  if (!link) return "the file does not say where its code is";
+  candidate.plan = planner.Plan(file, *link);
+  if (candidate.plan.tactic == arch::Tactic::kNone) return candidate.plan.why;
+  if (candidate.plan.tactic == arch::Tactic::kPunned) return "the jump would overlap instructions";
+  auto region = DecodeAt(candidate.plan.region, candidate.site);
+  if (!region.ok()) return region.error().message;
+  candidate.region = std::move(region).value();
+  if (std::string rule = RuleAgainst(candidate.region); !rule.empty()) return rule;
+  if (candidate.plan.tactic == arch::Tactic::kShortJump) {
+    LinkAddr island{candidate.plan.island};
+    candidate.island = RemoteAddr{candidate.site.value + (island.value - link->value)};
+    auto offset = file.ToOffset(island);
+    if (offset) candidate.island_bytes = file.Bytes(*offset, kJumpLength);
+    if (candidate.island_bytes.size() != kJumpLength) return "the padding cannot be read";
+  }
+  auto probes = ProbesOf(candidate);
+  for (auto& probe : probes)
+    probe.index = ring::kMaxProbes - 1;
+  auto size = detour::MeasureDetour({.site = candidate.site.value,
+                                     .buffer = candidate.site.value,
+                                     .region = candidate.region,
+                                     .probes = probes,
+                                     .memory = kLongestToName,
+                                     .hijack = {}});
+  if (!size.ok()) return size.error().message;
+  candidate.buffer_size = *size;
+  return "";
+}
+
+}  // namespace
+
+bool OptimizeJob::HasWork() const {
+  return std::any_of(candidates.begin(), candidates.end(),
+                     [](const Candidate& candidate) { return candidate.possible(); });
+}
+
+void OptimizeJob::Plan(const AddressSpace& space, FileCache& files, PatchPlanner& planner) {
+  std::string root = fmt::format("/proc/{}/root", target.pid);
+  for (Candidate& candidate : candidates) {
+    if (!candidate.possible()) continue;
+    const elf::Module* module = space.map().FindFile(candidate.place.device, candidate.place.inode);
+    if (module == nullptr) {
+      candidate.obstacle = "its file is not mapped any more";
+      continue;
+    }
+    auto file = files.Open(space.Refer(*module), root);
+    candidate.obstacle = file.ok() ? PlanOne(candidate, **file, planner) : file.error().message;
+  }
+}
+
+void OptimizeJob::Assemble(const detour::SharedMemory& memory) {
+  for (Candidate& candidate : candidates) {
+    if (candidate.buffer.value == 0) continue;
+    auto optimization = std::make_shared<Optimization>();
+    optimization->site = candidate.site;
+    optimization->buffer = candidate.buffer;
+    optimization->buffer_size = candidate.buffer_size;
+    optimization->region = candidate.region;
+    optimization->probes = candidate.probes;
+    optimization->indices = candidate.indices;
+    auto probes = ProbesOf(candidate);
+    auto detour = detour::Assemble({.site = candidate.site.value,
+                                    .buffer = candidate.buffer.value,
+                                    .region = candidate.region,
+                                    .probes = probes,
+                                    .memory = memory,
+                                    .hijack = {}});
+    if (!detour.ok()) {
+      candidate.obstacle = detour.error().message;
+    } else if (detour->code.size() > candidate.buffer_size) {
+      candidate.obstacle = "its detour is larger than was measured";
+    } else if (!MakePatches(candidate, *optimization)) {
+      candidate.obstacle = "a jump does not reach its detour";
+    }
+    if (detour.ok()) optimization->detour = std::move(detour).value();
+    candidate.optimization = std::move(optimization);
+  }
+}
+
+}  // namespace probed::probe

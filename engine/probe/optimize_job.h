@@ -1,0 +1,53 @@
+#pragma once
+// Jumps and detours for the sites of one process, prepared away from the tracer thread: nothing
+// here touches the process.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/detour/detour.h"
+#include "engine/probe/address_space.h"
+#include "engine/probe/file_cache.h"
+#include "engine/probe/optimization.h"
+#include "engine/probe/patch_planner.h"
+#include "engine/probe/site.h"
+
+namespace probed::probe {
+
+struct Candidate {
+  RemoteAddr site;
+  SitePlace place;
+  std::vector<std::shared_ptr<Probe>> probes;  // only what is const may be looked at
+  // Why it stays a breakpoint; empty as long as nothing speaks against a jump.
+  std::string obstacle;
+
+  arch::PatchPlan plan;
+  RemoteAddr island;  // kShortJump
+  std::vector<uint8_t> island_bytes;
+  std::vector<arch::Instruction> region;  // decoded where it runs
+  uint32_t buffer_size = 0;
+  RemoteAddr buffer;              // 0: not allocated
+  std::vector<uint32_t> indices;  // of the probes
+  std::shared_ptr<Optimization> optimization;
+
+  bool possible() const { return obstacle.empty(); }
+};
+
+class OptimizeJob {
+ public:
+  OptimizeJob(event::TargetId for_target, uint32_t for_image, std::vector<Candidate> some)
+      : target(for_target), image(for_image), candidates(std::move(some)) {}
+
+  // Tactic, region and size of each, or an obstacle.
+  void Plan(const AddressSpace& space, FileCache& files, PatchPlanner& planner);
+  // Code and jump of each that has a buffer, or an obstacle.
+  void Assemble(const detour::SharedMemory& memory);
+  bool HasWork() const;
+
+  const event::TargetId target;
+  const uint32_t image;  // ProcessState::images
+  std::vector<Candidate> candidates;
+};
+
+}  // namespace probed::probe

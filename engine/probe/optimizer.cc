@@ -1,0 +1,347 @@
+#include "engine/probe/optimizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "engine/probe/fault_signal.h"
+#include "engine/probe/jump_batch.h"
+#include "engine/probe/stop_deadline.h"
+#include "engine/ring/clock.h"
+#include "engine/tracee/thread.h"
+
+namespace probed::probe {
+namespace {
+
+constexpr std::chrono::milliseconds kRetryDelay{100};
+constexpr int kMaxRetries = 20;
+
+// What nobody reads is only counted.
+ring::ProbeMode ModeOf(const Probe& probe, bool is_read) {
+  if (!probe.enabled) return ring::kModeOff;
+  return is_read ? ring::kModeRecord : ring::kModeCount;
+}
+
+}  // namespace
+
+Optimizer::Optimizer(OptimizerOptions options, FileCache& files, event::Hub& hub,
+                     event::Drainer& drainer)
+    : options_(std::move(options)), files_(files), hub_(hub), drainer_(drainer) {}
+
+Optimizer::~Optimizer() {
+  Stop();
+}
+
+void Optimizer::set_tracer(tracee::Tracer* tracer) {
+  tracer_ = tracer;
+  if (!options_.planner) options_.planner = std::make_shared<FlowPlanner>();
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Optimizer::Stop() {
+  {
+    std::lock_guard lock(mutex_);
+    quit_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Optimizer::Request(event::TargetId target) {
+  std::lock_guard lock(mutex_);
+  if (std::find(queue_.begin(), queue_.end(), target) != queue_.end()) return;
+  queue_.push_back(target);
+  changed_.notify_all();
+}
+
+void Optimizer::Run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return quit_ || !queue_.empty(); });
+    if (quit_) return;
+    event::TargetId target = queue_.front();
+    queue_.pop_front();
+    lock.unlock();
+    Work(target);
+    lock.lock();
+  }
+}
+
+ProcessState* Optimizer::Find(event::TargetId target) const {
+  tracee::Process* process = tracer_->Find(target.pid);
+  ProcessState* state = process != nullptr ? ProcessState::Of(*process) : nullptr;
+  return state != nullptr && state->id == target && !state->leaving ? state : nullptr;
+}
+
+std::string Optimizer::ObstacleOf(const Site& site) const {
+  if (!options_.enabled) return "optimization is off";
+  if (site.barred()) return site.reason();
+  if (site.has_hooks()) return "the engine itself needs a trap here";
+  for (const auto& probe : site.probes()) {
+    if (probe->is_return()) return "a return probe needs a trap at the function's entry";
+    if (probe->filter) return "a filter is evaluated at a trap";
+    if (!probe->options.optimize) return "a probe here is not to be optimized";
+  }
+  return "";
+}
+
+// Sites that could be better than boosted copies, those whose obstacle was just found included.
+std::vector<Candidate> Optimizer::Collect(ProcessState& state) const {
+  std::vector<Candidate> candidates;
+  for (Site* site : state.sites.Sorted()) {
+    bool boosted = site->has_copy() && site->copy().boosted;
+    if (!site->armed() || site->optimization() || !boosted || site->probes().empty()) continue;
+    std::string obstacle = ObstacleOf(*site);
+    site->set_obstacle(obstacle);
+    if (!obstacle.empty()) continue;
+    Candidate candidate;
+    candidate.site = site->address();
+    candidate.place = site->place();
+    candidate.probes = site->probes();
+    candidates.push_back(std::move(candidate));
+  }
+  return candidates;
+}
+
+Status Optimizer::MakeRing(tracee::Stopped& stopped, ProcessState& state) {
+  if (state.ring) return {};
+  PROBED_TRY(state.ring, TargetRing::Create(stopped, state.id, watch_, options_.ring_bytes));
+  AddToDrainer(state);
+  return {};
+}
+
+void Optimizer::AddToDrainer(ProcessState& state) {
+  state.ring->set_on_unknown_thread([this, target = state.id] { Request(target); });
+  state.source = drainer_.Add(state.ring);
+}
+
+Status Optimizer::ReserveIn(tracee::Stopped& stopped, ProcessState& state, OptimizeJob& job) {
+  if (state.images != job.image) return {};
+  PROBED_RETURN_IF_ERROR(MakeRing(stopped, state));
+  LookAtFaultActions(stopped, state);
+  for (Candidate& candidate : job.candidates) {
+    if (!candidate.possible()) continue;
+    auto buffer = state.process.arena().Allocate(stopped, candidate.site, candidate.buffer_size);
+    if (!buffer.ok()) {
+      candidate.obstacle = buffer.error().message;
+      continue;
+    }
+    candidate.buffer = *buffer;
+    for (const auto& probe : candidate.probes) {
+      auto index = state.ring->Claim({.probe = probe->id,
+                                      .kind = probe->definition->kind,
+                                      .ip = candidate.site.value,
+                                      .schema = probe->schema});
+      if (!index.ok()) candidate.obstacle = index.error().message;
+      if (index.ok()) candidate.indices.push_back(*index);
+    }
+  }
+  return {};
+}
+
+void Optimizer::Reserve(OptimizeJob& job) {
+  ProcessState* state = Find(job.target);
+  if (state == nullptr) return;
+  Status reserved = tracer_->WithOneStopped(
+      state->process, kStopDeadline,
+      [&](tracee::Stopped& stopped) { return ReserveIn(stopped, *state, job); });
+  if (reserved.ok()) return;
+  for (Candidate& candidate : job.candidates) {
+    if (candidate.possible()) candidate.obstacle = reserved.error().message;
+  }
+}
+
+// True: it may be worth to try again soon.
+bool Optimizer::Apply(OptimizeJob& job) {
+  ProcessState* state = Find(job.target);
+  if (state == nullptr || state->images != job.image) return false;
+  std::vector<std::shared_ptr<Optimization>> ready;
+  for (Candidate& candidate : job.candidates) {
+    Site* site = state->sites.Find(candidate.site);
+    if (site != nullptr && !candidate.possible()) site->set_obstacle(candidate.obstacle);
+    if (!candidate.optimization) continue;
+    if (candidate.possible() && options_.enabled) {
+      ready.push_back(candidate.optimization);
+    } else {
+      state->Release(*candidate.optimization);
+    }
+  }
+  if (ready.empty()) return false;
+  bool again = false;
+  Status applied = tracer_->WithAllStopped(state->process, kStopDeadline,
+                                           [&](std::vector<tracee::Stopped*>& threads) -> Status {
+                                             if (state->images != job.image || state->leaving)
+                                               return {};
+                                             for (tracee::Stopped* thread : threads)
+                                               NoteThread(*thread, *state);
+                                             JumpBatch batch(threads, *state);
+                                             auto optimized = batch.Optimize(std::move(ready));
+                                             again = !optimized.ok() || *optimized;
+                                             SyncModes(*state);
+                                             return {};
+                                           });
+  if (!applied.ok() && Find(job.target) == state && state->images == job.image) {
+    for (const auto& optimization : ready)
+      state->Release(*optimization);
+  }
+  return again;
+}
+
+void Optimizer::Work(event::TargetId target) {
+  std::optional<OptimizeJob> job;
+  tracer_->Call([&] {
+    if (ProcessState* state = Find(target)) {
+      job.emplace(target, state->images, Collect(*state));
+    }
+  });
+  LookAtThreads(target);
+  if (!job || !job->HasWork()) return;
+  auto space = AddressSpace::Read(target.pid);
+  if (!space.ok()) return;
+  job->Plan(*space, files_, *options_.planner);
+  if (job->HasWork()) tracer_->Call([&] { Reserve(*job); });
+  std::optional<detour::SharedMemory> memory;
+  tracer_->Call([&] {
+    ProcessState* state = Find(target);
+    if (state != nullptr && state->ring) memory = state->ring->memory();
+  });
+  if (memory) job->Assemble(*memory);
+  bool again = false;
+  tracer_->Call([&] { again = Apply(*job); });
+  if (again) RequestLater(target);
+}
+
+void Optimizer::RequestLater(event::TargetId target) {
+  int& tries = retries_[target];
+  if (++tries > kMaxRetries) return;
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, kRetryDelay, [&] { return quit_; });
+  if (!quit_ && std::find(queue_.begin(), queue_.end(), target) == queue_.end()) {
+    queue_.push_back(target);
+  }
+}
+
+Status Optimizer::Unoptimize(std::vector<tracee::Stopped*>& threads, ProcessState& state,
+                             std::span<Site* const> sites) {
+  JumpBatch batch(threads, state);
+  return batch.Unoptimize(sites, hits_->Evaluator(), [this] { drainer_.Flush(); });
+}
+
+void Optimizer::Bar(ProcessState& state, RemoteAddr address, const std::string& why) {
+  Site* site = state.sites.Find(address);
+  if (site == nullptr || site->barred()) return;
+  site->Bar(why);
+  tracer_->Post([this, target = state.id, address] {
+    ProcessState* found = Find(target);
+    if (found == nullptr) return;
+    (void)tracer_->WithAllStopped(found->process, kStopDeadline,
+                                  [&](std::vector<tracee::Stopped*>& threads) -> Status {
+                                    Site* barred = found->sites.Find(address);
+                                    if (barred == nullptr || !barred->optimization()) return {};
+                                    return Unoptimize(threads, *found, {&barred, 1});
+                                  });
+  });
+}
+
+Status Optimizer::SetEnabled(bool enabled) {
+  options_.enabled = enabled;
+  Status result;
+  for (tracee::Process* process : tracer_->processes()) {
+    ProcessState* state = ProcessState::Of(*process);
+    if (state == nullptr) continue;
+    if (enabled) {
+      Request(state->id);
+      continue;
+    }
+    auto undo = [&](std::vector<tracee::Stopped*>& threads) -> Status {
+      std::vector<Site*> optimized = state->sites.Optimized();
+      PROBED_RETURN_IF_ERROR(Unoptimize(threads, *state, optimized));
+      (void)Collect(*state);  // says why they are what they are
+      return {};
+    };
+    Status undone = tracer_->WithAllStopped(*process, kStopDeadline, undo);
+    if (!undone.ok() && undone.error().code != ErrorCode::kNotFound) result = std::move(undone);
+  }
+  return result;
+}
+
+void Optimizer::SyncModes() {
+  for (tracee::Process* process : tracer_->processes()) {
+    if (ProcessState* state = ProcessState::Of(*process)) SyncModes(*state);
+  }
+}
+
+void Optimizer::SyncModes(ProcessState& state) {
+  if (!state.ring) return;
+  bool is_read = hub_.subscribers() > 0;
+  for (const Site* site : state.sites.Optimized()) {
+    const Optimization& optimization = *site->optimization();
+    for (size_t i = 0; i < optimization.indices.size(); ++i)
+      state.ring->SetMode(optimization.indices[i], ModeOf(*optimization.probes[i], is_read));
+  }
+}
+
+// A thread that has its parent's fs base still, and shares its memory for good, will set its own
+// (Go): until then nobody can tell them apart.
+void Optimizer::NoteThread(tracee::Stopped& stopped, ProcessState& state) {
+  uint64_t base = stopped.regs().fs_base;
+  tracee::Thread& thread = stopped.thread();
+  ThreadHistory& history = state.ring->threads();
+  std::optional<pid_t> owner = history.Owner(base);
+  if (owner == thread.tid()) return;
+  if (thread.role() == tracee::Thread::Role::kMemorySharer) {
+    return history.Borrow(base, thread.tid(), ring::ReadTsc());
+  }
+  auto found = owner ? state.process.threads().find(*owner) : state.process.threads().end();
+  bool is_parents = found != state.process.threads().end() && found->second->stopped() &&
+                    found->second->Token().regs().fs_base == base;
+  if (!is_parents) history.Begin(base, thread.tid(), ring::ReadTsc());
+}
+
+void Optimizer::OnThreadStart(tracee::Stopped& stopped, ProcessState& state) {
+  if (state.ring) NoteThread(stopped, state);
+}
+
+void Optimizer::OnThreadExit(ProcessState& state, pid_t tid) {
+  if (state.ring) state.ring->threads().End(tid, ring::ReadTsc());
+}
+
+// A thread that has set its fs base itself.
+void Optimizer::LookAtThreads(event::TargetId target) {
+  tracer_->Call([&] {
+    ProcessState* state = Find(target);
+    if (state == nullptr || !state->ring || !state->ring->TakeUnknownThread()) return;
+    (void)tracer_->WithAllStopped(state->process, kStopDeadline,
+                                  [&](std::vector<tracee::Stopped*>& threads) -> Status {
+                                    if (!state->ring) return {};
+                                    for (tracee::Stopped* thread : threads)
+                                      NoteThread(*thread, *state);
+                                    return {};
+                                  });
+  });
+}
+
+void Optimizer::OnFork(tracee::Stopped& child, ProcessState& state, const ProcessState& parent) {
+  if (!parent.ring) return;
+  auto ring = parent.ring->Fork(child, state.id);
+  if (ring.ok()) {
+    state.ring = std::move(ring).value();
+    AddToDrainer(state);
+    NoteThread(child, state);
+    return;
+  }
+  std::vector<tracee::Stopped*> threads{&child};
+  (void)Unoptimize(threads, state, state.sites.Optimized());
+}
+
+void Optimizer::EndRing(ProcessState& state) {
+  if (!state.ring) return;
+  drainer_.Remove(std::exchange(state.source, event::kNoSource));
+  state.CountDetours();
+  state.ring->Close();
+  state.ring = nullptr;
+}
+
+}  // namespace probed::probe

@@ -1,0 +1,244 @@
+#include "engine/probe/target_ring.h"
+
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "engine/ring/clock.h"
+#include "engine/sys/proc.h"
+#include "engine/tracee/process.h"
+
+namespace probed::probe {
+namespace {
+
+using tracee::SharedMapping;
+using Access = SharedMapping::Access;
+
+constexpr uint64_t kMinRingBytes = 64u << 10;
+
+static_assert(offsetof(ring::ControlHeader, armed) == offsetof(sys::RobustNode, owner));
+
+ring::Geometry MakeGeometry(uint64_t bytes) {
+  auto cpus = static_cast<uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_CONF)));
+  return {.cpu_count = cpus, .ring_bytes = std::bit_ceil(std::max(bytes / cpus, kMinRingBytes))};
+}
+
+// What generated code needs of the machine: a counter that is a clock, and rdfsbase in user mode
+// (AT_HWCAP2 bit 1, Documentation/arch/x86/x86_64/fsgs.rst).
+Status CheckMachine() {
+  PROBED_RETURN_IF_ERROR(ring::CheckTsc());
+  constexpr unsigned long kFsGsBase = 1 << 1;
+  if ((::getauxval(AT_HWCAP2) & kFsGsBase) != 0) return {};
+  return Error{.code = ErrorCode::kUnimplemented,
+               .reason = "NO_FSGSBASE",
+               .message = "the kernel does not let programs read their fs base",
+               .hint = "Linux 5.9 or newer on a processor with FSGSBASE is needed",
+               .metadata = {}};
+}
+
+// The target may store anything; a counter that went back is not believed.
+uint64_t Advance(uint64_t& taken, uint64_t now) {
+  uint64_t before = std::exchange(taken, std::max(taken, now));
+  return taken - before;
+}
+
+uint64_t Load(const uint64_t& shared) {
+  return std::atomic_ref(const_cast<uint64_t&>(shared)).load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+TargetRing::TargetRing(event::TargetId id, ring::Geometry geometry, SharedMapping control,
+                       SharedMapping records)
+    : id_(id),
+      geometry_(geometry),
+      control_(std::move(control)),
+      records_(std::move(records)),
+      reader_(geometry, control_.bytes(), records_.bytes()) {}
+
+Result<std::shared_ptr<TargetRing>> TargetRing::Map(tracee::Stopped& stopped, event::TargetId id,
+                                                    sys::RobustList& watch, ring::Geometry geometry,
+                                                    RemoteAddr control_at, RemoteAddr records_at) {
+  PROBED_TRY(auto control, SharedMapping::Create(stopped, {.name = "probed-control",
+                                                           .size = geometry.control_bytes(),
+                                                           .access = Access::kTargetReads,
+                                                           .at = control_at}));
+  auto records = SharedMapping::Create(stopped, {.name = "probed-ring",
+                                                 .size = geometry.ring_area_bytes(),
+                                                 .access = Access::kTargetWrites,
+                                                 .at = records_at});
+  if (!records.ok()) {
+    (void)control.Unmap(stopped);
+    return std::move(records).error();
+  }
+  std::shared_ptr<TargetRing> made(
+      new TargetRing(id, geometry, std::move(control), std::move(records).value()));
+  Status watched = watch.Add(made->armed_word());
+  if (!watched.ok()) {
+    (void)made->Unmap(stopped);
+    return std::move(watched).error();
+  }
+  made->watch_ = &watch;
+  return made;
+}
+
+Result<std::shared_ptr<TargetRing>> TargetRing::Create(tracee::Stopped& stopped, event::TargetId id,
+                                                       sys::RobustList& watch, uint64_t bytes) {
+  PROBED_RETURN_IF_ERROR(CheckMachine());
+  return Map(stopped, id, watch, MakeGeometry(bytes), {}, {});
+}
+
+Result<std::shared_ptr<TargetRing>> TargetRing::Fork(tracee::Stopped& child,
+                                                     event::TargetId id) const {
+  PROBED_TRY(auto made, Map(child, id, *watch_, geometry_, control_.remote(), records_.remote()));
+  std::lock_guard lock(mutex_);
+  for (const Slot& slot : slots_)
+    made->slots_.push_back({.probe = slot.probe, .read = 0, .taken = {}, .claimed = slot.claimed});
+  made->free_ = free_;
+  auto controls = [](const TargetRing& ring) {
+    return reinterpret_cast<ring::ProbeControl*>(ring.control_.bytes().data() +
+                                                 ring.geometry_.control_offset(0));
+  };
+  std::copy_n(controls(*this), slots_.size(), controls(*made));
+  return made;
+}
+
+void TargetRing::Close() {
+  if (watch_ != nullptr) std::exchange(watch_, nullptr)->Remove(armed_word());
+}
+
+Status TargetRing::Unmap(tracee::Stopped& stopped) const {
+  PROBED_RETURN_IF_ERROR(control_.Unmap(stopped));
+  return records_.Unmap(stopped);
+}
+
+detour::SharedMemory TargetRing::memory() const {
+  return {
+      .control = control_.remote().value, .ring = records_.remote().value, .geometry = geometry_};
+}
+
+sys::RobustNode& TargetRing::armed_word() {
+  return *reinterpret_cast<sys::RobustNode*>(control_.bytes().data());
+}
+
+ring::ProbeControl& TargetRing::control_of(uint32_t index) {
+  return *reinterpret_cast<ring::ProbeControl*>(control_.bytes().data() +
+                                                geometry_.control_offset(index));
+}
+
+Result<uint32_t> TargetRing::Claim(ProbeOfIndex probe) {
+  std::lock_guard lock(mutex_);
+  if (free_.empty()) {
+    if (slots_.size() == ring::kMaxProbes) {
+      return Error{.code = ErrorCode::kResourceExhausted,
+                   .reason = "RING_INDICES_EXHAUSTED",
+                   .message = "the process has as many optimized probes as there can be",
+                   .hint = "",
+                   .metadata = {}};
+    }
+    free_.insert(static_cast<uint32_t>(slots_.size()));
+    slots_.emplace_back();
+  }
+  uint32_t index = free_.extract(free_.begin()).value();
+  Slot& slot = slots_[index];
+  slot.probe = std::move(probe);
+  slot.claimed = true;
+  (void)Count(index);
+  return index;
+}
+
+void TargetRing::SetMode(uint32_t index, ring::ProbeMode mode) {
+  std::atomic_ref(control_of(index).mode).store(mode, std::memory_order_release);
+}
+
+void TargetRing::Release(uint32_t index) {
+  SetMode(index, ring::kModeOff);
+  std::lock_guard lock(mutex_);
+  slots_[index].claimed = false;
+  slots_[index].probe = {};
+  free_.insert(index);
+}
+
+RingCounts TargetRing::TakeCounts(uint32_t index) {
+  std::lock_guard lock(mutex_);
+  return Count(index);
+}
+
+RingCounts TargetRing::Count(uint32_t index) {
+  Slot& slot = slots_[index];
+  const auto& shared = *reinterpret_cast<const ring::ProbeCounters*>(
+      records_.bytes().data() + geometry_.counters_offset(index));
+  return {.recorded = Advance(slot.taken.recorded, slot.read),
+          .counted = Advance(slot.taken.counted, Load(shared.counted)),
+          .filtered = Advance(slot.taken.filtered, Load(shared.filtered)),
+          .missed = Advance(slot.taken.missed, Load(shared.missed)),
+          .lost = Advance(slot.taken.lost, Load(shared.lost)),
+          .oversize = Advance(slot.taken.oversize, Load(shared.oversize))};
+}
+
+void TargetRing::Abandon(const detour::Location::Reservation& reservation) {
+  // The numbers come from the thread's registers: they may be anything.
+  auto [cpu, position, length] = reservation;
+  uint64_t place = position % geometry_.ring_bytes;
+  bool sane = cpu < geometry_.cpu_count && position % ring::kRecordAlignment == 0 &&
+              length % ring::kRecordAlignment == 0 && length >= sizeof(ring::RecordHeader) &&
+              length <= ring::kMaxRecordBytes && place + length <= geometry_.ring_bytes;
+  if (!sane) return;
+  auto& header = *reinterpret_cast<ring::RecordHeader*>(records_.bytes().data() +
+                                                        geometry_.records_offset(cpu) + place);
+  header.probe = ring::kAbandonedRecord;
+  std::atomic_ref(header.commit)
+      .store(ring::CommitWord(position, length), std::memory_order_release);
+}
+
+// Names are read when they are first needed: a thread gets its own soon after it starts. One that
+// has ended meanwhile has its process's.
+ThreadHistory::Identity TargetRing::FindThread(const ring::RawRecord& record) {
+  auto thread = threads_.Find(record.thread, record.tsc);
+  if (!thread) {
+    if (!unknown_thread_.exchange(true)) on_unknown_thread_();
+    thread = {.tid = id_.pid, .comm = {}};
+  }
+  if (thread->comm[0] != '\0') return *thread;
+  std::string name = sys::ReadComm(thread->tid);
+  if (name.empty()) name = sys::ReadComm(id_.pid);
+  std::copy_n(name.data(), std::min(name.size(), thread->comm.size() - 1), thread->comm.data());
+  threads_.Rename(thread->tid, thread->comm);
+  return *thread;
+}
+
+bool TargetRing::Decode(const ring::RawRecord& record, event::RingHit& hit) {
+  ThreadHistory::Identity thread = FindThread(record);
+  std::lock_guard lock(mutex_);
+  if (record.probe >= slots_.size() || !slots_[record.probe].claimed) return false;
+  Slot& slot = slots_[record.probe];
+  ++slot.read;
+  hit.header.probe = slot.probe.probe;
+  hit.header.ip = slot.probe.ip;
+  hit.header.function = slot.probe.ip;
+  hit.header.target_start = id_.start_ticks;
+  hit.header.pid = id_.pid;
+  hit.header.tid = thread.tid;
+  hit.header.cpu = record.cpu;
+  std::copy(thread.comm.begin(), thread.comm.end(), hit.header.comm);
+  hit.payload = record.payload;
+  hit.schema = &slot.probe.schema;
+  return true;
+}
+
+void TargetRing::OnCorrupt(const Error& error) {
+  std::lock_guard lock(mutex_);
+  corruption_ = error.message;
+}
+
+std::string TargetRing::corruption() const {
+  std::lock_guard lock(mutex_);
+  return corruption_;
+}
+
+}  // namespace probed::probe
