@@ -101,6 +101,7 @@ Resumption HitHandler::Handle(tracee::Stopped& stopped, ProcessState& state, boo
   // int3 alone has SI_KERNEL (arch/x86 do_int3)
   if (!has_trapped && stopped.signal_info().si_code != SI_KERNEL) {
     siginfo_t info = stopped.signal_info();
+    if (info.si_code <= 0) return OnSignal(stopped, state, info);  // sent, like any other
     bool step = info.si_code == TRAP_TRACE || info.si_code == TRAP_BRKPT;
     if (step && thread.stepping) return OnStepped(stopped, state);
     return OnProgramsStep(stopped, state, info);
