@@ -99,7 +99,7 @@ class Rings final : public event::RingSource {
     hit.header.ip = 0x401136;
     std::memcpy(hit.header.comm, "hot", 3);
     hit.payload = record.payload;
-    hit.schema = &schema_;
+    hit.schema = schema_;
     return true;
   }
   void OnCorrupt(const Error& error) override {

@@ -52,7 +52,8 @@ void Drainer::Remove(SourceId id) {
   bool last = false;
   {
     std::lock_guard round(rounds_);
-    merger_.Remove(id, Begin());
+    Begin();
+    merger_.Remove(id, ring::TakeClockSample());  // later than every trap that Begin() took
     last = merger_.empty();
   }
   if (last) StopThread();

@@ -38,7 +38,7 @@ void Merger::Take(Source& source, const ring::RawRecord& record) {
   RingHit hit;
   if (!source.ring->Decode(record, hit)) return;
   source.entries.push_back({record.tsc, source.held.end_offset()});
-  source.held.Append(hit.header, hit.payload, *hit.schema);
+  source.held.Append(hit.header, hit.payload, hit.schema);
 }
 
 void Merger::NoteCorrupt(Source& source, const Error& error) {
@@ -47,9 +47,10 @@ void Merger::NoteCorrupt(Source& source, const Error& error) {
 }
 
 void Merger::Drain(Source& source, uint64_t now) {
-  // Read before `now` was taken, so a later stamp is a lie; it would be held for ever.
-  for (Entry& entry : source.entries)
-    entry.tsc = std::min(entry.tsc, now);
+  // A stamp later than `now` is a lie then, which would be held for ever. Not so of a trap that
+  // came between `now` and the round: it stays behind what its thread recorded meanwhile.
+  for (size_t i = 0; i < source.carried; ++i)
+    source.entries[i].tsc = std::min(source.entries[i].tsc, now);
   if (source.corrupt) return;
   ring::Reader& reader = source.ring->reader();
   Status status =
@@ -80,6 +81,7 @@ void Merger::KeepAfter(Source& source, uint64_t limit) {
   if (std::none_of(source.entries.begin(), source.entries.end(), waits)) {
     source.held.Clear();
     source.entries.clear();
+    source.carried = 0;
     return;
   }
   PackedHits kept;
@@ -92,6 +94,7 @@ void Merger::KeepAfter(Source& source, uint64_t limit) {
   }
   source.held = std::move(kept);
   source.entries = std::move(entries);
+  source.carried = source.entries.size();
 }
 
 // Merges what stands in order already: mostly one run for each CPU, and one of traps. Stable, so

@@ -60,6 +60,7 @@ class Merger {
     bool corrupt = false;
     PackedHits held;
     std::vector<Entry> entries;
+    size_t carried = 0;  // of them, those from before this round: read before its `now` was taken
   };
   void Take(Source& source, const ring::RawRecord& record);
   void Drain(Source& source, uint64_t now);

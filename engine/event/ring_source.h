@@ -10,12 +10,12 @@
 
 namespace probed::event {
 
-// A ring's record as an event. `payload` may be a part of the raw record's; `schema` outlives the
-// call. Of the header everything but sizes, sequence and clocks.
+// A ring's record as an event. `payload` may be a part of the raw record's. `schema` is shared: the
+// probe may be deleted meanwhile, whatever a hostile record says. Of the header everything but sizes, sequence and clocks.
 struct RingHit {
   lang::PackedHit header;
   std::span<const std::byte> payload;
-  const SchemaPtr* schema = nullptr;
+  SchemaPtr schema;
 };
 
 // All calls come from whichever thread runs a round of the Drainer, one at a time; none may

@@ -227,7 +227,7 @@ bool TargetRing::Decode(const ring::RawRecord& record, event::RingHit& hit) {
   hit.header.cpu = record.cpu;
   std::copy(thread.comm.begin(), thread.comm.end(), hit.header.comm);
   hit.payload = record.payload;
-  hit.schema = &slot.probe.schema;
+  hit.schema = slot.probe.schema;
   return true;
 }
 

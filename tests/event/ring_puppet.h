@@ -43,7 +43,7 @@ class RingPuppet final : public RingSource {
     hit.header.tid = static_cast<int>(record.thread);
     hit.header.cpu = record.cpu;
     hit.payload = record.payload;
-    hit.schema = &schema_;
+    hit.schema = schema_;
     return record.probe == 0;
   }
   void OnCorrupt(const Error& error) override { corrupt = error.reason; }
