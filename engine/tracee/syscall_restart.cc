@@ -44,10 +44,15 @@ void MakeCallAgain(Thread& thread) {
   regs.rip -= kSyscallLength;
 }
 
-bool IsNotHandled(const sys::TaskStatus& status, uint64_t signal_bit) {
-  bool is_ignored = (status.ignored & signal_bit) != 0;
-  bool is_default = (status.caught & signal_bit) == 0;
-  return is_ignored || (is_default && (sys::kIgnoredByDefault & signal_bit) != 0);
+// Signals that an untraced program never notices: the kernel queues them only to show them to us
+// (kernel/signal.c, sig_ignored).
+uint64_t Unnoticed(const sys::TaskStatus& status) {
+  return status.ignored | (sys::kIgnoredByDefault & ~status.caught);
+}
+
+// With such a signal on its way the program gets its EINTR rightly.
+bool HasSignalToHandle(const sys::TaskStatus& status) {
+  return (status.pending & ~status.blocked & ~Unnoticed(status)) != 0;
 }
 
 }  // namespace
@@ -55,16 +60,15 @@ bool IsNotHandled(const sys::TaskStatus& status, uint64_t signal_bit) {
 void UndoInterruption(Thread& thread) {
   if (!WasInterrupted(thread.Regs())) return;
   Result<sys::TaskStatus> status = sys::ReadTaskStatus(thread.tid());
-  // With a signal on its way the program gets its EINTR rightly.
-  if (!status.ok() || (status->pending & ~status->blocked) != 0) return;
+  if (!status.ok() || HasSignalToHandle(*status)) return;
   MakeCallAgain(thread);
 }
 
 void UndoInterruptionBySignal(Thread& thread, int signal) {
   if (!WasInterrupted(thread.Regs())) return;
   Result<sys::TaskStatus> status = sys::ReadTaskStatus(thread.tid());
-  if (!status.ok() || (status->pending & ~status->blocked) != 0) return;
-  if (IsNotHandled(*status, sys::SignalBit(signal))) MakeCallAgain(thread);
+  if (!status.ok() || HasSignalToHandle(*status)) return;
+  if ((Unnoticed(*status) & sys::SignalBit(signal)) != 0) MakeCallAgain(thread);
 }
 
 }  // namespace probed::tracee
