@@ -11,7 +11,8 @@
 namespace probed::event {
 
 // A ring's record as an event. `payload` may be a part of the raw record's. `schema` is shared: the
-// probe may be deleted meanwhile, whatever a hostile record says. Of the header everything but sizes, sequence and clocks.
+// probe may be deleted meanwhile, whatever a hostile record says. Of the header everything but
+// sizes, sequence and clocks.
 struct RingHit {
   lang::PackedHit header;
   std::span<const std::byte> payload;

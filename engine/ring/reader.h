@@ -2,11 +2,11 @@
 // Drains the records of one process from shared memory, trusting none of it. One thread; the
 // memory is the daemon's own mapping of the two memfds (layout.h) and outlives the reader.
 //
-// A full ring discards what is new, and the detour counts it. To overwrite the oldest record instead
-// would be unsound here: a kernel's writer cannot be preempted, a program's can, and one that wakes
-// up in the middle of a record that was overwritten meanwhile spoils a newer one. The rings are
-// drained all the time and only bridge the moments until then; what ftrace's `overwrite` option
-// chooses is the drop policy of a subscriber's queue (engine/event/hub.h).
+// A full ring discards what is new, and the detour counts it. To overwrite the oldest record
+// instead would be unsound here: a kernel's writer cannot be preempted, a program's can, and one
+// that wakes up in the middle of a record that was overwritten meanwhile spoils a newer one. The
+// rings are drained all the time and only bridge the moments until then; what ftrace's `overwrite`
+// option chooses is the drop policy of a subscriber's queue (engine/event/hub.h).
 //
 // What was read is zeroed before its room is given back, so what a program can place in a record
 // (a string, say) is never taken for a record of a later lap that is not written yet.
