@@ -12,7 +12,7 @@ namespace probed::engine {
 
 Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
-Result<std::unique_ptr<Engine>> Engine::Create(EngineOptions options) {
+Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
   auto state = std::make_unique<State>(options);
   PROBED_TRY(state->tracer, tracee::Tracer::Start(state->controller));
   state->tracer->Call([&] { state->controller.set_tracer(state->tracer.get()); });

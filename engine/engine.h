@@ -178,7 +178,7 @@ struct EngineInfo {
 
 class Engine {
  public:
-  static Result<std::unique_ptr<Engine>> Create(EngineOptions options);
+  static Result<std::unique_ptr<Engine>> Create(const EngineOptions& options);
   ~Engine();  // detaches every target
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -192,7 +192,7 @@ class Engine {
 
   // All lines or none. Deletion lines are refused here; use DeleteProbes.
   Result<CreateOutcome> CreateProbes(TargetId target, const std::vector<std::string>& lines,
-                                     CreateOptions options);
+                                     const CreateOptions& options);
   std::vector<ProbeInfo> ListProbes(std::optional<TargetId> target);
   Result<ProbeInfo> GetProbe(ProbeId id);
   Result<void> SetProbesEnabled(const std::vector<ProbeId>& ids, bool enabled);  // all or none

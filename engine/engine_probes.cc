@@ -62,7 +62,7 @@ void AppendSites(const probe::ProcessState& state, std::vector<SiteInfo>& list) 
 }  // namespace
 
 Result<CreateOutcome> Engine::CreateProbes(TargetId target, const std::vector<std::string>& lines,
-                                           CreateOptions options) {
+                                           const CreateOptions& options) {
   std::lock_guard lock(state_->control);
   PROBED_TRY(auto group, state_->Run([&]() -> Result<std::shared_ptr<probe::ProbeGroup>> {
     Target* found = state_->FindTarget(target);

@@ -22,7 +22,7 @@ Error TargetNotFound(TargetId id) {
                .metadata = {{"pid", std::to_string(id.pid)}}};
 }
 
-Engine::State::State(EngineOptions engine_options)
+Engine::State::State(const EngineOptions& engine_options)
     : options(engine_options),
       controller(
           hub, files,

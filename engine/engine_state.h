@@ -31,7 +31,7 @@ struct Target {
 };
 
 struct Engine::State {
-  explicit State(EngineOptions engine_options);
+  explicit State(const EngineOptions& engine_options);
 
   // Tracer thread.
   Target* FindTarget(TargetId id);

@@ -43,7 +43,8 @@ SourceId Drainer::Add(std::shared_ptr<RingSource> source) {
     std::lock_guard round(rounds_);
     merger_.Add(id, std::move(source), ring::TakeClockSample());
   }
-  if (!thread_.joinable()) thread_ = std::jthread([this](std::stop_token stop) { Run(stop); });
+  if (!thread_.joinable())
+    thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
   return id;
 }
 
@@ -110,7 +111,7 @@ void Drainer::Flush() {
   }
 }
 
-void Drainer::Run(std::stop_token stop) {
+void Drainer::Run(const std::stop_token& stop) {
   microseconds sleep = kShortest;
   microseconds idle{0};
   while (!stop.stop_requested()) {

@@ -40,7 +40,7 @@ class Drainer {
     uint64_t tsc = 0;
   };
 
-  void Run(std::stop_token stop);
+  void Run(const std::stop_token& stop);
   Merger::Outcome Round();
   ring::ClockSample Begin();
   void StopThread();

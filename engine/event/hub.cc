@@ -45,11 +45,11 @@ class QueueSubscription final : public Subscription {
   void Refill(std::chrono::milliseconds timeout) {
     for (Batch& batch : queue_->Next(1, timeout)) {
       if (auto* hits = std::get_if<PackedHits>(&batch)) {
-        hits->ForEach([this](const HitView& hit) { unread_.push_back(Unpack(hit)); });
+        hits->ForEach([this](const HitView& hit) { unread_.emplace_back(Unpack(hit)); });
       } else if (auto* loss = std::get_if<LossNotice>(&batch)) {
-        unread_.push_back(*loss);
+        unread_.emplace_back(*loss);
       } else {
-        unread_.push_back(std::move(std::get<TargetNotice>(batch)));
+        unread_.emplace_back(std::move(std::get<TargetNotice>(batch)));
       }
     }
   }

@@ -13,7 +13,7 @@ void FilterFlow::Bind(const std::vector<Exit>& exits, uint32_t destination) {
 
 void FilterFlow::Predicate(FilterOp op, bool inverted) {
   const auto number = static_cast<uint32_t>(ops_.size());
-  ops_.push_back(std::move(op));
+  ops_.push_back(op);
   Add({number, {{number, !inverted}}, {{number, inverted}}});
 }
 

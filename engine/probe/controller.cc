@@ -104,7 +104,7 @@ Result<DetachReport> Controller::Detach(ProcessState& state) {
                              .detail = ""};
   auto leaving = [&] { on_gone_(state, event::TargetChange::kDetached); };
   PROBED_TRY(DetachReport report, Detacher(*tracer_, hits_, optimizer_).Detach(state, leaving));
-  drainer_.Publish(std::move(notice));
+  drainer_.Publish(notice);
   return report;
 }
 

@@ -21,7 +21,7 @@ enum class Next : uint8_t {
 
 class CopyWriter {
  public:
-  explicit CopyWriter(uint64_t copy_address) : copy_(copy_address), code_(copy_address) {}
+  explicit CopyWriter(uint64_t copy_address) : code_(copy_address) {}
 
   // `instruction` (from `original`) must not be one of those that need a tracer.
   // DISPLACEMENT_OUT_OF_RANGE when its rip-relative operand cannot be reached.
@@ -57,7 +57,6 @@ class CopyWriter {
   void MarkFirst();
   void GoOn(const Source& source, Next next);
 
-  uint64_t copy_;
   CodeWriter code_;
   std::vector<CopyState> states_;
   uint8_t index_ = 0;  // of the instruction
