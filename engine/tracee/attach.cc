@@ -9,6 +9,7 @@ namespace probed::tracee {
 namespace {
 
 constexpr uint64_t kGiveUpNs = 1'000'000'000;
+constexpr uint64_t kChangeOfLeaderNs = 5'000'000;
 
 Error AlreadyAttached(pid_t pid) {
   return Error{.code = ErrorCode::kAlreadyExists,
@@ -18,6 +19,21 @@ Error AlreadyAttached(pid_t pid) {
                .metadata = {{"pid", std::to_string(pid)}}};
 }
 
+// An exec has ended the threads that were seen, or is giving the process's id to another thread,
+// and for a moment /proc shows neither (fs/exec.c, de_thread): there is a new program to attach to.
+bool IsReplaced(pid_t pid, const Error& error) {
+  bool seemed_ended = error.reason == "ZOMBIE";
+  bool seemed_gone = error.reason == "PROCESS_GONE" || error.reason == "PROCESS_NOT_FOUND";
+  if (!seemed_ended && !seemed_gone) return false;
+  uint64_t moment_ns = MonotonicNow() + kChangeOfLeaderNs;
+  do {
+    auto status = sys::ReadTaskStatus(pid);
+    bool is_there = status.ok() && (seemed_gone || (status->state != 'Z' && status->state != 'X'));
+    if (is_there) return status->tgid == pid;
+  } while (MonotonicNow() < moment_ns);
+  return false;
+}
+
 }  // namespace
 
 Result<Process*> Attacher::Attach(const AttachRequest& request) {
@@ -25,9 +41,7 @@ Result<Process*> Attacher::Attach(const AttachRequest& request) {
   uint64_t deadline_ns = DeadlineAfter(request.deadline);
   while (true) {
     auto attached = AttachOnce(request, deadline_ns);
-    // An exec has ended the threads that were ours: there is a new program to attach to.
-    bool is_replaced = !attached.ok() && attached.error().reason == "PROCESS_GONE" &&
-                       sys::ListTasks(request.pid).ok();
+    bool is_replaced = !attached.ok() && IsReplaced(request.pid, attached.error());
     if (!is_replaced || MonotonicNow() >= deadline_ns) return attached;
   }
 }
