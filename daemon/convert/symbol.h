@@ -8,8 +8,6 @@ namespace probed::daemon {
 
 v1::Module ToProto(const engine::ModuleInfo& module);
 v1::Symbol ToProto(const engine::SymbolInfo& symbol);
-v1::ExplainLocationResponse ToProto(const engine::Explanation& explanation,
-                                    const engine::JumpExplanation& jump);
-v1::ExplainFileResponse ToProto(const engine::FileExplanation& explanation);
+v1::ExplainLocationResponse ToProto(const engine::Explanation& explanation);
 
 }  // namespace probed::daemon
