@@ -42,8 +42,11 @@ TEST_F(EngineTest, AProgramThatExecsWhileItIsDetachedFromLivesOn) {
     auto probes = Create(target, {fmt::format("p:t/x {}:probed", puppet.path()),
                                   fmt::format("r:t/y {}:probed", puppet.path())});
     ASSERT_EQ(probes.size(), 2u);
-    // Now and then in the middle of what it does.
+    // Now and then in the middle of what it does; the first time certainly after a hit.
     if (round % 2 == 0) (void)events_->Next(1, std::chrono::milliseconds(1 + round % 5));
+    while (round == 0 && Counters(probes[0].id).hits == 0 && steady_clock::now() < end) {
+      (void)events_->Next(1, std::chrono::milliseconds(10));  // a notice, or a hit
+    }
     hits += Counters(probes[0].id).hits;
     EXPECT_EQ(Detach(target).warning, "");
     ASSERT_TRUE(Halt(puppet.pid())) << "died in round " << round;

@@ -221,8 +221,15 @@ std::string KernelValues::HitOnce(const Call& call) {
   return text;
 }
 
-// Takes time, CPU, flags, return address and a forgotten comm from their line; everything else must
-// agree.
+// The name in front of "-TID". The kernel's table of names is small, shared by all tracers and
+// keeps those of dead threads whose number came round again: it proves nothing ($comm does).
+std::string CommOf(const std::string& line) {
+  const size_t end = line.find(fmt::format("-{} ", gettid()));
+  const size_t start = line.find_first_not_of(' ');
+  return end == std::string::npos || start > end ? "no name" : line.substr(start, end - start);
+}
+
+// Takes time, CPU, flags, return address and the comm from their line; everything else must agree.
 std::string KernelValues::OurLine(const Definition& definition, const Call& call,
                                   const std::string& theirs) {
   SelfContext context = ContextOf(call);
@@ -237,8 +244,7 @@ std::string KernelValues::OurLine(const Definition& definition, const Call& call
   unsigned long seconds = 0, microseconds = 0, address = 0;
   char flags[16] = {};
   TraceLine line;
-  // The kernel's table of names is small and shared by all tracers.
-  line.comm = theirs.find("<...>-") < bracket ? "<...>" : "lang values";
+  line.comm = CommOf(theirs);
   line.tid = gettid();
   line.event = "e";
   line.kind = kind();
