@@ -153,6 +153,10 @@ Reply<v1::ExplainLocationResponse> Api::ExplainLocation(const v1::ExplainLocatio
   return state_->Call(*state_->symbols, &v1::SymbolService::Stub::ExplainLocation, request);
 }
 
+Reply<v1::ExplainFileResponse> Api::ExplainFile(const v1::ExplainFileRequest& request) {
+  return state_->Call(*state_->symbols, &v1::SymbolService::Stub::ExplainFile, request);
+}
+
 Reply<v1::ServerInfo> Api::GetServerInfo() {
   return state_->Call(*state_->server, &v1::ServerService::Stub::GetServerInfo,
                       v1::GetServerInfoRequest());

@@ -63,6 +63,7 @@ class Api {
   Reply<std::vector<v1::Symbol>> SearchSymbols(const v1::SearchSymbolsRequest& request,
                                                size_t limit);
   Reply<v1::ExplainLocationResponse> ExplainLocation(const v1::ExplainLocationRequest& request);
+  Reply<v1::ExplainFileResponse> ExplainFile(const v1::ExplainFileRequest& request);
 
   Reply<v1::ServerInfo> GetServerInfo();
   Reply<v1::ServerInfo> SetOptimization(bool enabled);

@@ -143,6 +143,20 @@ struct SymbolQuery {
   size_t limit = 1000;
 };
 
+// Places of a file whose probes would work the same way.
+struct PlanShareInfo {
+  Mechanism mechanism = Mechanism::kNone;
+  std::string tactic;         // how a jump would replace the instructions; empty: it would not
+  std::string rule;           // what forbids a plain five-byte jump
+  uint64_t functions = 0;     // entries of exported functions
+  uint64_t instructions = 0;  // of all functions
+};
+
+struct FileExplanation {
+  std::string path;
+  std::vector<PlanShareInfo> shares;  // most instructions first
+};
+
 struct Explanation {
   std::string path;
   uint64_t offset = 0;
@@ -153,6 +167,13 @@ struct Explanation {
   bool on_boundary = true;
   Mechanism mechanism = Mechanism::kNone;
   std::string reason;
+};
+
+// How a jump to a detour would replace the instruction, by its code alone.
+struct JumpExplanation {
+  std::string tactic;               // empty: it must not
+  std::vector<std::string> region;  // the instructions that are displaced
+  std::string no_jump;              // what forbids a plain five-byte jump
 };
 
 struct OptimizationOptions {
@@ -205,6 +226,11 @@ class Engine {
   Result<std::vector<SymbolInfo>> SearchSymbols(const SymbolQuery& query);
   // `location` is path:0xOFFS or path:symbol[+off].
   Result<Explanation> Explain(std::optional<TargetId> target, const std::string& location);
+  // Reads the whole file's code; part of a second for a large one.
+  Result<JumpExplanation> ExplainJump(std::optional<TargetId> target, const std::string& path,
+                                      uint64_t offset);
+  // The same for every place of the file, counted. Takes seconds for a large one.
+  Result<FileExplanation> ExplainFile(std::optional<TargetId> target, const std::string& path);
 
   // Every site of every target, now and from now on, like the kernel's debug.kprobes-optimization.
   Result<void> SetOptimization(bool enabled);

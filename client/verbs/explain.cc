@@ -1,12 +1,14 @@
 // probectl explain: what a probe at a place would be, and why.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 
 #include "client/json_writer.h"
 #include "client/lines.h"
 #include "client/verbs/connect.h"
+#include "client/verbs/explain_stats.h"
 #include "client/verbs/find_target.h"
 #include "client/verbs/options.h"
 #include "client/verbs/verbs.h"
@@ -18,6 +20,7 @@ namespace {
 struct ExplainOptions {
   TargetOption target;
   std::string location;
+  bool stats = false;
   bool json = false;
 };
 
@@ -34,6 +37,12 @@ std::string Json(const v1::ExplainLocationResponse& place) {
   json.Key("on_boundary").Bool(place.on_boundary());
   json.Key("mechanism").String(Word(place.mechanism()));
   json.Key("reason").String(place.reason());
+  json.Key("tactic").String(place.tactic());
+  json.Key("region").BeginArray();
+  for (const std::string& instruction : place.region())
+    json.String(instruction);
+  json.EndArray();
+  json.Key("no_jump").String(place.no_jump());
   json.EndObject();
   return line;
 }
@@ -47,12 +56,29 @@ std::string Text(const v1::ExplainLocationResponse& place) {
   if (!place.on_boundary()) text += "  boundary     no: inside an instruction\n";
   text += fmt::format("  mechanism    {}", Word(place.mechanism()));
   if (!place.reason().empty()) text += fmt::format("\n  because      {}", place.reason());
+  if (!place.tactic().empty()) {
+    text +=
+        fmt::format("\n  detour by    {} over {}", place.tactic(), fmt::join(place.region(), "; "));
+  }
+  if (!place.no_jump().empty()) text += fmt::format("\n  no jump      {}", place.no_jump());
   return text;
+}
+
+ExitCode ExplainFile(const ExplainOptions& options, const std::string& target, Api& api,
+                     Talk& talk) {
+  v1::ExplainFileRequest request;
+  request.set_parent(target);
+  request.set_path(options.location);
+  auto file = api.ExplainFile(request);
+  if (!file) return talk.Fail(file.error());
+  PrintLine(options.json ? StatsJson(*file) : StatsText(*file));
+  return ExitCode::kOk;
 }
 
 ExitCode Explain(const ExplainOptions& options, Api& api, Talk& talk) {
   auto target = FindTarget(api, options.target);
   if (!target) return talk.Fail(target.error());
+  if (options.stats) return ExplainFile(options, *target, api, talk);
   v1::ExplainLocationRequest request;
   request.set_parent(*target);
   request.set_location(options.location);
@@ -77,6 +103,7 @@ void AddExplain(CLI::App& app, Invocation& invocation) {
                     Fallback::kPrivateDaemon);
               });
   verb->add_option("PLACE", options->location, "PATH:0xOFFSET or PATH:SYMBOL[+OFFSET]")->required();
+  verb->add_flag("--stats", options->stats, "Count all places of a file; PLACE is its PATH");
   AddTargetOption(*verb, options->target);
   AddJsonOption(*verb, options->json);
 }

@@ -31,7 +31,8 @@ v1::Symbol ToProto(const engine::SymbolInfo& symbol) {
   return out;
 }
 
-v1::ExplainLocationResponse ToProto(const engine::Explanation& explanation) {
+v1::ExplainLocationResponse ToProto(const engine::Explanation& explanation,
+                                    const engine::JumpExplanation& jump) {
   v1::ExplainLocationResponse out;
   out.set_path(Utf8(explanation.path));
   out.set_offset(explanation.offset);
@@ -42,6 +43,24 @@ v1::ExplainLocationResponse ToProto(const engine::Explanation& explanation) {
   out.set_on_boundary(explanation.on_boundary);
   out.set_mechanism(ToProto(explanation.mechanism));
   out.set_reason(Utf8(explanation.reason));
+  out.set_tactic(jump.tactic);
+  for (const std::string& instruction : jump.region)
+    out.add_region(Utf8(instruction));
+  out.set_no_jump(Utf8(jump.no_jump));
+  return out;
+}
+
+v1::ExplainFileResponse ToProto(const engine::FileExplanation& explanation) {
+  v1::ExplainFileResponse out;
+  out.set_path(Utf8(explanation.path));
+  for (const engine::PlanShareInfo& share : explanation.shares) {
+    v1::PlanShare* added = out.add_shares();
+    added->set_mechanism(ToProto(share.mechanism));
+    added->set_tactic(share.tactic);
+    added->set_rule(share.rule);
+    added->set_functions(share.functions);
+    added->set_instructions(share.instructions);
+  }
   return out;
 }
 

@@ -112,7 +112,21 @@ grpc::Status SymbolService::ResolveSymbol(grpc::ServerContext*,
 grpc::Status SymbolService::ExplainLocation(grpc::ServerContext*,
                                             const v1::ExplainLocationRequest* request,
                                             v1::ExplainLocationResponse* response) {
-  const auto explanation = Explain(request->parent(), request->location());
+  const auto target = Scope(request->parent(), PathOf(request->location()));
+  if (!target.ok()) return ToStatus(target.error());
+  const auto explanation = context_.engine.Explain(*target, request->location());
+  if (!explanation.ok()) return ToStatus(explanation.error());
+  auto jump = context_.engine.ExplainJump(*target, explanation->path, explanation->offset);
+  if (!jump.ok()) jump = engine::JumpExplanation{"", {}, jump.error().message};
+  *response = ToProto(*explanation, *jump);
+  return grpc::Status::OK;
+}
+
+grpc::Status SymbolService::ExplainFile(grpc::ServerContext*, const v1::ExplainFileRequest* request,
+                                        v1::ExplainFileResponse* response) {
+  const auto target = Scope(request->parent(), request->path());
+  if (!target.ok()) return ToStatus(target.error());
+  const auto explanation = context_.engine.ExplainFile(*target, request->path());
   if (!explanation.ok()) return ToStatus(explanation.error());
   *response = ToProto(*explanation);
   return grpc::Status::OK;

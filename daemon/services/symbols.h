@@ -18,6 +18,8 @@ class SymbolService final : public v1::SymbolService::Service {
                              v1::ResolveSymbolResponse* response) override;
   grpc::Status ExplainLocation(grpc::ServerContext*, const v1::ExplainLocationRequest* request,
                                v1::ExplainLocationResponse* response) override;
+  grpc::Status ExplainFile(grpc::ServerContext*, const v1::ExplainFileRequest* request,
+                           v1::ExplainFileResponse* response) override;
 
  private:
   // The target named by `parent`, or none; `path` must be readable by the caller.

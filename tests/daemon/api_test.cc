@@ -267,6 +267,19 @@ TEST_F(ApiTest, ModulesAndSymbols) {
       Call(*client_.symbols, &v1::SymbolService::Stub::ExplainLocation, explain, explained).ok());
   EXPECT_FALSE(explained.instruction().empty());
   EXPECT_TRUE(explained.on_boundary());
+  EXPECT_EQ(explained.tactic(), "jump");
+  ASSERT_FALSE(explained.region().empty());
+  EXPECT_EQ(explained.region(0), explained.instruction());
+
+  v1::ExplainFileRequest file;
+  file.set_parent(target.name());
+  file.set_path(VictimPath());
+  v1::ExplainFileResponse counted;
+  ASSERT_TRUE(Call(*client_.symbols, &v1::SymbolService::Stub::ExplainFile, file, counted).ok());
+  uint64_t instructions = 0;
+  for (const v1::PlanShare& share : counted.shares())
+    instructions += share.instructions();
+  EXPECT_GT(instructions, 50u);
 }
 
 TEST_F(ApiTest, LaunchedProgramWaitsForResume) {
