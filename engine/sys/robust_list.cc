@@ -3,9 +3,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 namespace probed::sys {
@@ -33,7 +35,7 @@ Status RobustList::Register() {
 
 Status RobustList::Add(RobustNode& node) {
   PROBED_RETURN_IF_ERROR(Register());
-  if (count_ == kMaxNodes) {
+  if (nodes_.size() == kMaxNodes) {
     return Error{.code = ErrorCode::kResourceExhausted,
                  .reason = "ROBUST_LIST_FULL",
                  .message = "the kernel can watch no more processes for one thread",
@@ -44,24 +46,25 @@ Status RobustList::Add(RobustNode& node) {
   head_.pending = &node;
   StoreInOrder();
   std::atomic_ref(node.owner).store(static_cast<uint32_t>(::gettid()), std::memory_order_release);
-  node.next = head_.first;
+  node.next = nodes_.empty() ? reinterpret_cast<RobustNode*>(&head_) : nodes_.back();
   StoreInOrder();
   head_.first = &node;
   StoreInOrder();
   head_.pending = nullptr;
-  ++count_;
+  nodes_.push_back(&node);
   return {};
 }
 
 void RobustList::Remove(RobustNode& node) {
   std::atomic_ref(node.owner).store(0, std::memory_order_release);
-  RobustNode** link = &head_.first;
-  for (uint32_t i = 0; i < count_ && *link != &node; ++i) {
-    link = &(*link)->next;
-  }
-  if (*link != &node) return;
-  *link = node.next;
-  --count_;
+  auto found = std::find(nodes_.begin(), nodes_.end(), &node);
+  if (found == nodes_.end()) return;
+  RobustNode* next =
+      found == nodes_.begin() ? reinterpret_cast<RobustNode*>(&head_) : *std::prev(found);
+  bool is_first = std::next(found) == nodes_.end();
+  RobustNode*& link = is_first ? head_.first : (*std::next(found))->next;
+  link = next;
+  nodes_.erase(found);
 }
 
 }  // namespace probed::sys

@@ -1,11 +1,13 @@
 #pragma once
 // Words that the kernel marks when this thread dies, by whatever cause: robust futexes without
 // waiters (set_robust_list(2), Documentation/locking/robust-futex-ABI.rst). Their memory may be
-// shared with other processes, which so learn of the death at once.
+// shared with other processes, which so learn of the death at once, and which are not trusted: what
+// a node says is written, never read.
 
 #include <linux/futex.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "base/result.h"
 
@@ -43,7 +45,7 @@ class RobustList {
     RobustNode* pending;
   } head_;
   bool registered_ = false;
-  uint32_t count_ = 0;
+  std::vector<RobustNode*> nodes_;  // as linked, from the last to the first
 };
 
 }  // namespace probed::sys

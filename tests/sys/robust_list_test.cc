@@ -72,6 +72,23 @@ TEST(RobustList, AThreadThatEndsIsGoneToo) {
   ::munmap(shared, 4096);
 }
 
+// The nodes stand in memory that others write.
+TEST(RobustList, RemovingReadsNothingThatOthersMayHaveChanged) {
+  std::array<RobustNode, 3> nodes;
+  RobustList list;
+  std::thread([&] {
+    for (RobustNode& node : nodes)
+      ASSERT_TRUE(list.Add(node).ok());
+    for (RobustNode& node : nodes)
+      node.next = reinterpret_cast<RobustNode*>(8);
+    for (RobustNode* node : {&nodes[1], &nodes[2], &nodes[0]})
+      list.Remove(*node);
+    EXPECT_TRUE(list.Add(nodes[1]).ok());
+  }).join();
+  for (const RobustNode& node : nodes)
+    EXPECT_EQ(Owner(node), 0u);
+}
+
 TEST(RobustList, IsFullWhereTheKernelStopsLooking) {
   std::vector<RobustNode> nodes(RobustList::kMaxNodes + 1);
   RobustList list;
