@@ -7,11 +7,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/unique_fd.h"
+#include "elf/module_map.h"
+#include "engine/sys/proc.h"
 #include "engine/tracee/process.h"
 #include "engine/tracee/remote_call.h"
 
@@ -38,7 +42,7 @@ Error Refused(std::string_view call, const Error& cause) {
 Error Tampered() {
   return Error{.code = ErrorCode::kFailedPrecondition,
                .reason = "SHARED_MEMORY_REFUSED",
-               .message = "the program has changed its file descriptors meanwhile",
+               .message = "the program has touched the new file meanwhile",
                .hint = "",
                .metadata = {}};
 }
@@ -94,6 +98,18 @@ Status Seal(int file, size_t size, SharedMapping::Access access) {
   return static_cast<size_t>(status.st_size) == size ? Status() : Tampered();
 }
 
+// What was mapped before the seal may be written for good, or be made writable later.
+Status CheckNotMapped(pid_t pid, int file) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return ErrnoError(errno, "fstat");
+  PROBED_TRY(std::string text, sys::ReadMaps(pid));
+  PROBED_TRY(std::vector<elf::Mapping> mappings, elf::ParseMaps(text));
+  bool mapped = std::any_of(mappings.begin(), mappings.end(), [&](const elf::Mapping& mapping) {
+    return mapping.inode == status.st_ino && mapping.device == status.st_dev;
+  });
+  return mapped ? Status(Tampered()) : Status();
+}
+
 }  // namespace
 
 SharedMapping::SharedMapping(SharedMapping&& other) noexcept
@@ -119,6 +135,9 @@ Result<SharedMapping> SharedMapping::Adopt(Stopped& stopped, int remote_fd,
   if (mapped == MAP_FAILED) return ErrnoError(errno, "mmap");
   SharedMapping mapping({static_cast<std::byte*>(mapped), request.size});
   PROBED_RETURN_IF_ERROR(Seal(file.get(), request.size, request.access));
+  if (request.access == Access::kTargetReads) {
+    PROBED_RETURN_IF_ERROR(CheckNotMapped(stopped.process().pid(), file.get()));
+  }
   uint64_t protection = request.access == Access::kTargetReads ? PROT_READ : PROT_READ | PROT_WRITE;
   uint64_t flags = request.at.value != 0 ? MAP_SHARED | MAP_FIXED : MAP_SHARED;
   auto remote = RemoteSyscall(

@@ -30,6 +30,8 @@ class SharedMapping {
   // Errors say what was refused (SHARED_MEMORY_REFUSED: a limit of the target, SECCOMP_ACTIVE, ...)
   // and leave nothing behind.
   static Result<SharedMapping> Create(Stopped& stopped, const Request& request);
+  // The same with a memfd that the target has just made; its other threads may have got hold of it.
+  static Result<SharedMapping> Adopt(Stopped& stopped, int remote_fd, const Request& request);
   // Unmaps it here; in the target it stays until Unmap() or the end of its image.
   ~SharedMapping();
   SharedMapping(SharedMapping&& other) noexcept;
@@ -42,8 +44,6 @@ class SharedMapping {
 
  private:
   explicit SharedMapping(std::span<std::byte> bytes) : bytes_(bytes) {}
-  // Takes the target's file over and maps it here.
-  static Result<SharedMapping> Adopt(Stopped& stopped, int remote_fd, const Request& request);
 
   std::span<std::byte> bytes_;
   RemoteAddr remote_;

@@ -87,6 +87,27 @@ TEST_F(SharedMappingTest, WhatTheTargetMayReadItCannotMakeWritable) {
             "");
 }
 
+// Another thread of a hostile target may have mapped the file before it is sealed.
+TEST_F(SharedMappingTest, AFileThatTheTargetHasMappedIsRefused) {
+  for (uint64_t protection : {PROT_READ, PROT_READ | PROT_WRITE}) {
+    EXPECT_EQ(
+        Run([&](Stopped& stopped) -> Status {
+          RemoteAddr name{stopped.regs().rsp};  // any: not shown
+          PROBED_TRY(uint64_t file, RemoteSyscall(stopped, SYS_memfd_create,
+                                                  {name.value, MFD_ALLOW_SEALING, 0, 0, 0, 0}));
+          PROBED_TRY(uint64_t mapped,
+                     RemoteSyscall(stopped, SYS_mmap, {0, kSize, protection, MAP_SHARED, file, 0}));
+          auto adopted = SharedMapping::Adopt(
+              stopped, static_cast<int>(file),
+              {.name = "", .size = kSize, .access = Access::kTargetReads, .at = {}});
+          for (auto [call, argument] : {std::pair{SYS_close, file}, {SYS_munmap, mapped}})
+            EXPECT_TRUE(RemoteSyscall(stopped, call, {argument, kSize, 0, 0, 0, 0}).ok());
+          return adopted.ok() ? Status() : Status(adopted.error());
+        }),
+        "SHARED_MEMORY_REFUSED");
+  }
+}
+
 TEST_F(SharedMappingTest, AFixedPlaceIsReplaced) {
   EXPECT_EQ(Run([&](Stopped& stopped) -> Status {
               PROBED_TRY(SharedMapping first, Make(stopped, Access::kTargetWrites));
