@@ -59,6 +59,7 @@ void Merger::Drain(Source& source, uint64_t now) {
   for (uint32_t cpu = 0; cpu < reader.cpu_count(); ++cpu) {
     if (reader.AllRead(cpu)) source.read_up_to[cpu] = now;
   }
+  source.ring->OnReadUpTo(*std::min_element(source.read_up_to.begin(), source.read_up_to.end()));
 }
 
 uint64_t Merger::LimitOf(const Source& source, const ring::ClockSample& now) const {

@@ -28,6 +28,8 @@ class RingSource {
   virtual ring::Reader& reader() = 0;
   // False: of a probe that is not there; nothing is published. Trusts nothing of the record.
   virtual bool Decode(const ring::RawRecord& record, RingHit& hit) = 0;
+  // Whatever is still to be decoded was recorded by a thread that was alive later than `tsc`.
+  virtual void OnReadUpTo(uint64_t tsc) = 0;
   // The target has damaged its rings; nothing more is read from them.
   virtual void OnCorrupt(const Error& error) = 0;
 };

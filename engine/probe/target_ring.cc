@@ -208,7 +208,7 @@ ThreadHistory::Identity TargetRing::FindThread(const ring::RawRecord& record) {
   std::string name = sys::ReadComm(thread->tid);
   if (name.empty()) name = sys::ReadComm(id_.pid);
   std::copy_n(name.data(), std::min(name.size(), thread->comm.size() - 1), thread->comm.data());
-  threads_.Rename(thread->tid, thread->comm);
+  threads_.Rename(record.thread, record.tsc, thread->comm);
   return *thread;
 }
 

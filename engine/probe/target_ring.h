@@ -77,6 +77,7 @@ class TargetRing final : public event::RingSource {
 
   ring::Reader& reader() override { return reader_; }
   bool Decode(const ring::RawRecord& record, event::RingHit& hit) override;
+  void OnReadUpTo(uint64_t tsc) override { threads_.Prune(tsc); }
   void OnCorrupt(const Error& error) override;
   // Empty: the program has not damaged it, as far as was read.
   std::string corruption() const;

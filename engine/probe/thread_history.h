@@ -6,9 +6,10 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 namespace probed::probe {
@@ -32,9 +33,13 @@ class ThreadHistory {
 
   // Nothing: nobody that we know of had it.
   std::optional<Identity> Find(uint64_t base, uint64_t tsc) const;
-  void Rename(pid_t tid, const Comm& comm);
+  // Whoever Find() answers.
+  void Rename(uint64_t base, uint64_t tsc, const Comm& comm);
   // Nothing will be asked about times before `tsc` any more.
   void Prune(uint64_t tsc);
+  // Threads that have ended and are remembered; if nothing is pruned, the latest of them.
+  size_t ended() const;
+  static constexpr size_t kMaxEnded = 1u << 14;
 
  private:
   struct Span {
@@ -42,10 +47,21 @@ class ThreadHistory {
     uint64_t begin = 0;
     uint64_t end = 0;
   };
+  struct Ended {
+    uint64_t base = 0;
+    uint64_t end = 0;
+  };
   static constexpr uint64_t kOpen = ~uint64_t{0};
 
+  void Open(uint64_t base, pid_t tid, uint64_t tsc);
+  void Close(uint64_t base, Span& span, uint64_t tsc);
+  void EndAt(uint64_t base, pid_t tid, uint64_t tsc);
+  void ForgetEndedBefore(uint64_t tsc);
+
   mutable std::mutex mutex_;
-  std::map<uint64_t, std::vector<Span>> spans_;  // by base, in the order they began
+  std::unordered_map<uint64_t, std::vector<Span>> spans_;      // by base, in the order they began
+  std::unordered_map<pid_t, std::vector<uint64_t>> bases_of_;  // of threads that live
+  std::deque<Ended> ended_;                                    // in the order they were told
 };
 
 }  // namespace probed::probe

@@ -94,6 +94,20 @@ TEST_F(MergerTest, AThreadInTheMiddleOfARecordHoldsItsProcessBack) {
   EXPECT_EQ(Round(300), (Expected{0, 1, 2}));
 }
 
+TEST_F(MergerTest, TellsUpToWhereNothingIsLeftToRead) {
+  Round(200);
+  EXPECT_EQ(puppet_->read_up_to, 200u);
+  auto held = puppet_->producer().Reserve(0, 8);
+  puppet_->Record(0, 2, 220, 1);
+  Round(300);
+  EXPECT_EQ(puppet_->read_up_to, 200u);
+  const uint64_t number = 0;
+  puppet_->producer().Fill(*held, RingPuppet::ToHit(1, 210, number));
+  puppet_->producer().Commit(*held);
+  Round(400);
+  EXPECT_EQ(puppet_->read_up_to, 400u);
+}
+
 TEST_F(MergerTest, ButNotLongerThanItIsPatient) {
   puppet_->producer().Reserve(0, 8);
   puppet_->Record(1, 2, 120, 2);

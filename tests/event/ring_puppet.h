@@ -46,12 +46,14 @@ class RingPuppet final : public RingSource {
     hit.schema = schema_;
     return record.probe == 0;
   }
+  void OnReadUpTo(uint64_t tsc) override { read_up_to = tsc; }
   void OnCorrupt(const Error& error) override { corrupt = error.reason; }
 
   ring::Producer& producer() { return producer_; }
   size_t allocated() const { return ring_.allocated(); }
 
   std::string corrupt;
+  uint64_t read_up_to = 0;
 
  private:
   ring::SharedMapping control_;
