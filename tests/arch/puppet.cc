@@ -98,7 +98,7 @@ bool Puppet::Start() {
   ptrace(PTRACE_SETOPTIONS, pid_, nullptr, PTRACE_O_EXITKILL);
   initial_ = GetState();
   initial_.regs.orig_rax = ~0ULL;  // no system call to restart
-  watchdog_ = std::jthread([this](std::stop_token token) { Watch(token); });
+  watchdog_ = std::jthread([this](const std::stop_token& token) { Watch(token); });
   return true;
 }
 
@@ -112,7 +112,7 @@ Puppet::~Puppet() {
 }
 
 // Kills the child when one resume lasts for seconds, so that an endless loop fails the test.
-void Puppet::Watch(std::stop_token token) {
+void Puppet::Watch(const std::stop_token& token) {
   std::mutex mutex;
   std::condition_variable_any wake;
   std::unique_lock lock(mutex);

@@ -79,7 +79,7 @@ class Puppet {
   Puppet(uint64_t base, UniqueFd memory);
   bool Start();
   bool Resume(int request, Stop& stop);
-  void Watch(std::stop_token token);
+  void Watch(const std::stop_token& token);
 
   uint64_t base_;
   UniqueFd memory_;

@@ -71,7 +71,7 @@ std::string ChildProcess::ReadLine() {
   for (;;) {
     const size_t end = buffer_.find('\n');
     if (end != std::string::npos) {
-      const std::string line = buffer_.substr(0, end);
+      std::string line = buffer_.substr(0, end);
       buffer_.erase(0, end + 1);
       return line;
     }

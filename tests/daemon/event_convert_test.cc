@@ -76,7 +76,7 @@ TEST(Event, CommNeedNotBeTerminated) {
 }
 
 TEST(Value, EveryKind) {
-  auto convert = [](lang::Value value) {
+  auto convert = [](const lang::Value& value) {
     v1::Value out;
     ToProto(value, &out);
     return out;

@@ -125,7 +125,7 @@ TEST(Lifecycle, SighupReadsTheLogLevel) {
       EXPECT_NE(process.ReadLine().find("log level info"), std::string::npos);
     }
     process.Signal(SIGTERM);
-    const std::string next = process.ReadLine();
+    std::string next = process.ReadLine();
     EXPECT_EQ(process.Wait(), 0);
     return next;
   };

@@ -54,8 +54,9 @@ TEST(Page, TokensBelongToOneQuery) {
 
 TEST(Page, GarbageIsRefused) {
   const std::string token = PageToken({1, 2, 3}, "q");
-  for (std::string bad : {std::string("x"), token.substr(1), token + "0", token.substr(0, 63) + "g",
-                          token.substr(0, 16) + std::string(48, ' ')})
+  for (const std::string& bad :
+       {std::string("x"), token.substr(1), token + "0", token.substr(0, 63) + "g",
+        token.substr(0, 16) + std::string(48, ' ')})
     EXPECT_FALSE(ParsePage(0, bad, "q").ok()) << bad;
 }
 

@@ -13,7 +13,7 @@
 namespace probed::daemon {
 namespace {
 
-constexpr Caller kUser{.uid = 1000, .gid = 1000, .admin = false, .name = ""};
+const Caller kUser{.uid = 1000, .gid = 1000, .admin = false, .name = ""};
 
 ProcessCredentials OwnProcess() {
   ProcessCredentials process;

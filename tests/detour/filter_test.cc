@@ -149,14 +149,14 @@ TEST_P(FilterDetourTest, OneInSoMany) {
   const DetourProbe probe{.program = &program, .limits = {}, .every = every};
   InstalledDetour installed(ring_, {&probe, 1}, kFunction);
   ASSERT_EQ(installed.refusal(), "");
-  constexpr uint32_t kHits = 1000;
-  for (uint32_t i = 0; i < kHits; ++i) {
+  constexpr uint32_t kCalls = 1000;
+  for (uint32_t i = 0; i < kCalls; ++i) {
     Registers registers = SomeRegisters();
     installed.Run(registers);
   }
   const uint64_t recorded = ring_.TakeRecords().size();
-  EXPECT_EQ(recorded, (kHits + every - 1) / every);
-  EXPECT_EQ(ring_.counters(0).filtered, kHits - recorded);
+  EXPECT_EQ(recorded, (kCalls + every - 1) / every);
+  EXPECT_EQ(ring_.counters(0).filtered, kCalls - recorded);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, FilterDetourTest, ::testing::Range(0, 10));

@@ -52,7 +52,7 @@ void HoledMemory::MakeHoles() {
     ::mprotect(memory_.data() + page * kPage, kPage, PROT_NONE);
   const int file = ::memfd_create("detour_test", MFD_CLOEXEC);
   for (const uint64_t page : kBehindFile)
-    ::mmap(memory_.data() + page * kPage, kPage, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0);
+    (void)::mmap(memory_.data() + page * kPage, kPage, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0);
   ::close(file);
 }
 

@@ -22,13 +22,13 @@ struct Installed {
   const Detour* detour;
   uint64_t address;
 };
-std::vector<Installed> installed;
+std::vector<Installed> now_installed;
 volatile uint64_t fix_up_count = 0;
 
 // What the daemon does when it sees the signal first.
 void OnFault(int signal, siginfo_t*, void* context) {
   auto& ip = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
-  for (const Installed& each : installed) {
+  for (const Installed& each : now_installed) {
     const auto resume = FixUpAddress(*each.detour, each.address, static_cast<uint64_t>(ip));
     if (resume) {
       fix_up_count = fix_up_count + 1;
@@ -163,11 +163,11 @@ std::vector<Record> Memory::TakeRecords() {
 
 FaultScope::FaultScope(const Detour& detour, uint64_t address) {
   HandleFaults();
-  installed.push_back({&detour, address});
+  now_installed.push_back({&detour, address});
 }
 
 FaultScope::~FaultScope() {
-  installed.pop_back();
+  now_installed.pop_back();
 }
 
 InstalledDetour::InstalledDetour(Memory& memory, std::span<const DetourProbe> probes,

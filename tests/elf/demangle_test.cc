@@ -1,6 +1,7 @@
 #include "elf/demangle.h"
 
 #include <cxxabi.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,8 +77,7 @@ TEST(Demangle, RefusesNamesThatGrowWithoutEnd) {
   std::string digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
   std::string name = "_Z1fI1AIiiE";
   for (size_t i = 0; i < 34; ++i) {
-    std::string last = std::string("S") + digits[i] + "_";
-    name += "S_I" + last + last + "E";
+    name += fmt::format("S_IS{0}_S{0}_E", digits[i]);
   }
   name += "EvT_";
   EXPECT_EQ(Demangle(name), name);

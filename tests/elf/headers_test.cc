@@ -15,7 +15,7 @@ std::vector<std::string> AllFiles() {
                            "gold", "mold", "stripped", "linked", "mini", "go"}) {
     files.push_back(Fixture(name));
   }
-  files.push_back("/usr/bin/busybox");
+  files.emplace_back("/usr/bin/busybox");
   return Present(files);
 }
 

@@ -1,5 +1,6 @@
 #include "tests/elf/oracle.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,7 +68,7 @@ std::vector<std::string> SystemFiles() {
 
 std::vector<OracleSymbol> ReadelfSymbols(const std::string& path, const std::string& table) {
   std::vector<OracleSymbol> symbols;
-  for (const std::string& line : RunLines("readelf -W " + table + " " + path + " 2>/dev/null")) {
+  for (const std::string& line : RunLines(fmt::format("readelf -W {} {} 2>/dev/null", table, path))) {
     if (auto symbol = ParseSymbolLine(line)) symbols.push_back(*std::move(symbol));
   }
   return symbols;

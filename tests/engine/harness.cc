@@ -30,7 +30,7 @@ TargetId EngineTest::Attach(const Puppet& puppet, AttachOptions options) {
 }
 
 std::vector<ProbeInfo> EngineTest::Create(TargetId target, const std::vector<std::string>& lines,
-                                          CreateOptions options) {
+                                          const CreateOptions& options) {
   auto outcome = engine_->CreateProbes(target, lines, options);
   EXPECT_TRUE(outcome.ok()) << outcome.error().ToString();
   if (!outcome.ok()) return {};

@@ -21,7 +21,7 @@ class EngineTest : public testing::Test {
   TargetId Attach(const Puppet& puppet, AttachOptions options = {});
   // All lines must be accepted.
   std::vector<ProbeInfo> Create(TargetId target, const std::vector<std::string>& lines,
-                                CreateOptions options = {});
+                                const CreateOptions& options = {});
   ProbeId Define(TargetId target, const std::string& line) {
     auto created = Create(target, {line});
     return created.empty() ? 0 : created.front().id;

@@ -10,7 +10,7 @@ namespace {
 
 class RequestTest : public EngineTest {
  protected:
-  Error Refused(const std::string& line, CreateOptions options = {}) {
+  Error Refused(const std::string& line, const CreateOptions& options = {}) {
     auto outcome = engine_->CreateProbes(target_, {line}, options);
     EXPECT_TRUE(outcome.ok());
     EXPECT_EQ(outcome->errors.size(), 1u) << line;
@@ -29,7 +29,7 @@ TEST_F(RequestTest, TenThousandLinesWithTheLastOneWrong) {
   std::vector<std::string> lines;
   for (int i = 0; i < 9999; ++i)
     lines.push_back(fmt::format("p:t/e{} {}:work", i, puppet_.path()));
-  lines.push_back("p:t/last /no/such/file:0x10");
+  lines.emplace_back("p:t/last /no/such/file:0x10");
   size_t before = ChangedTextBytes(puppet_.pid());
   auto outcome = engine_->CreateProbes(target_, lines, {});
   ASSERT_TRUE(outcome.ok());

@@ -173,7 +173,7 @@ void LineGenerator::Remember(const std::string& listed) {
 // `-:` and a group of ours, so that nobody else's probes can match.
 std::string LineGenerator::Deletion() {
   clean_ = !OneIn(4);
-  const std::string plain = "-:" + tag_ + std::string(Pick({"", "", "2", "-x", "_"})) + "/";
+  std::string plain = "-:" + tag_ + std::string(Pick({"", "", "2", "-x", "_"})) + "/";
   if (OneIn(6)) return plain;
   if (listed_.empty() || OneIn(3)) return plain + Event();
   // A listed form, cut somewhere or spoilt.
