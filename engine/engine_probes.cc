@@ -176,6 +176,17 @@ Result<void> Engine::SetProbesEnabled(const std::vector<ProbeId>& ids, bool enab
   });
 }
 
+Status Engine::State::Select(probe::Probe& probe, probe::Selection selection) {
+  auto group = probe.group.lock();
+  if (!group) return {};
+  std::swap(probe.selection, selection);
+  Status synced = controller.installer().SyncSelections(*group);
+  if (synced.ok()) return {};
+  std::swap(probe.selection, selection);
+  (void)controller.installer().SyncSelections(*group);
+  return synced;
+}
+
 std::optional<LineError> Engine::SetFilter(ProbeId id, const std::string& filter) {
   std::lock_guard lock(state_->control);
   auto probe = state_->Run([&] {
@@ -186,12 +197,10 @@ std::optional<LineError> Engine::SetFilter(ProbeId id, const std::string& filter
     return LineError{.line = 0, .error = ProbeNotFound(id), .verdict = {}, .in_filter = false};
   auto compiled = MakeFilter(*probe, filter);
   if (!compiled) return std::move(compiled).error();
-  state_->Run([&] {
-    probe->filter = *std::move(compiled);
-    if (auto group = probe->group.lock()) (void)state_->controller.installer().SyncFilters(*group);
-    return true;
-  });
-  return std::nullopt;
+  Status synced = state_->Run([&] { return state_->Select(*probe, {*std::move(compiled)}); });
+  if (synced.ok()) return std::nullopt;
+  return LineError{
+      .line = 0, .error = std::move(synced).error(), .verdict = {}, .in_filter = false};
 }
 
 Result<void> Engine::DeleteProbes(const std::vector<ProbeId>& ids) {

@@ -117,7 +117,7 @@ ProbeInfo Engine::State::Describe(const probe::Probe& probe, const SiteIndex& si
                  .symbol = probe.definition->symbol,
                  .schema = probe.schema,
                  .enabled = probe.enabled,
-                 .filter = probe.filter ? probe.filter->text : "",
+                 .filter = probe.selection.filter ? probe.selection.filter->text : "",
                  .state = probe.state(),
                  .mechanism = Mechanism::kNone,
                  .reason = probe.obstacle,

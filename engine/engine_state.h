@@ -57,6 +57,8 @@ struct Engine::State {
   void DropOldDefinitions(TargetId fresh);
   using ProbesByGroup =
       std::map<std::shared_ptr<probe::ProbeGroup>, std::vector<std::shared_ptr<probe::Probe>>>;
+  // All or nothing: the processes that have the probe are as before when one of them refuses.
+  Status Select(probe::Probe& probe, probe::Selection selection);
   Result<ProbesByGroup> Collect(const std::vector<ProbeId>& ids);
 
   // Caller's thread, under `control`.

@@ -109,7 +109,7 @@ void ProbeRequest::Apply(size_t number, const std::string& line) {
 void ProbeRequest::JudgeFilter(size_t number, probe::Probe& probe) {
   auto filter = MakeFilter(probe, options_.filter);
   if (filter) {
-    probe.filter = *std::move(filter);
+    probe.selection.filter = *std::move(filter);
     return;
   }
   filter.error().line = number;

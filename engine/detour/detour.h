@@ -35,6 +35,7 @@ struct DetourProbe {
   uint64_t file_base = 0;                    // base of `@+N`
   uint32_t index = 0;                        // in ProbeControl and ProbeCounters
   const lang::FilterCode* filter = nullptr;  // hits that fail it are counted as `filtered`
+  uint16_t event_id = 0;                     // common_type
   uint32_t every = 1;  // of those that pass, one in so many is recorded, the rest `filtered`
 };
 

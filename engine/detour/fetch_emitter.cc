@@ -128,11 +128,21 @@ void FetchEmitter::Store() {
 }
 
 // The first strings have room on the stack for their length words, the others are searched twice.
-void FetchEmitter::EmitFields(Pass pass) {
+std::optional<uint32_t> FetchEmitter::LengthWordOf(const FetchCode& code,
+                                                   const FetchField& wanted) {
   uint32_t strings = 0;
+  for (const FetchField& field : code.fields) {
+    if (code.ops[field.end - 1].code != FetchOpcode::kStoreString) continue;
+    if (&field == &wanted && strings < kLengthWords) return strings;
+    ++strings;
+  }
+  return std::nullopt;
+}
+
+void FetchEmitter::EmitFields(Pass pass) {
   for (const FetchField& field : code_.fields) {
-    if (code_.ops[field.end - 1].code == FetchOpcode::kStoreString && strings < kLengthWords) {
-      EmitStringField(field, pass, a_.frame().length_word(strings++));
+    if (const auto word = LengthWordOf(code_, field)) {
+      EmitStringField(field, pass, a_.frame().length_word(*word));
     } else if (pass == Pass::kStore || IsMeasured(field)) {
       EmitField(field, pass);
     }

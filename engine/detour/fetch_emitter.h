@@ -3,6 +3,7 @@
 // ring, then the payload itself. Gives the same bytes as lang::Fetch.
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/result.h"
@@ -26,6 +27,10 @@ class FetchEmitter {
   static FrameNeeds NeedsOf(const DetourProbe& probe);
   // The payload has data behind its fixed part, so its size is known after Measure only.
   static bool HasData(const DetourProbe& probe);
+  // Where in the frame Measure leaves the length of the field's string (Frame::length_word); for
+  // the first few strings only.
+  static std::optional<uint32_t> LengthWordOf(const lang::FetchCode& code,
+                                              const lang::FetchField& field);
 
   // kTotal = size of all data, and the number of strings above it.
   void Measure();

@@ -1,6 +1,10 @@
 #pragma once
 // Machine code of an event filter (engine/lang/filter.h), run before anything is reserved: it looks
-// at the program's registers and memory, not at a payload. Temporary registers only.
+// at the program's registers and memory, not at a payload. Of a string that is matched with more
+// than a plain text it needs to know the length: FetchEmitter::Measure has run before. Temporary
+// registers only, and r11 is left alone.
+
+#include <string>
 
 #include "base/result.h"
 #include "engine/detour/assembler.h"
@@ -17,6 +21,8 @@ class FilterEmitter {
 
   // DETOUR_UNSUPPORTED: what only the daemon can compare.
   static Status Check(const DetourProbe& probe);
+  // Measure must come first.
+  static bool NeedsLengths(const DetourProbe& probe);
 
   // Falls through when the hit passes.
   void Emit(Label& drop);
@@ -25,7 +31,14 @@ class FilterEmitter {
   void EmitOp(const lang::FilterOp& op, Label& if_true, Label& if_false);
   void LoadOperand(const lang::FilterOp& op);
   void CompareNumber(const lang::FilterOp& op, Label& if_true);
+  void LoadCpu();
+  void CompareFloat(const lang::FilterOp& op, Label& if_true);
   void CompareText(const lang::FilterOp& op, Label& if_true, Label& if_false);
+  void MatchLiteral(const lang::FetchOp& store, const lang::FilterPattern& pattern, Label& if_true);
+  void MatchPattern(const lang::FetchField& field, const lang::FilterPattern& pattern,
+                    Label& if_true, Label& if_false);
+  void CompareWhole(const lang::FetchField& field, const std::string& text, Label& if_true,
+                    Label& if_false);
   void TestMembership(const lang::FilterOp& op, Label& if_true, Label& if_false);
 
   Assembler& a_;

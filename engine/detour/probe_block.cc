@@ -50,16 +50,18 @@ ProbeBlockEmitter::ProbeBlockEmitter(Assembler& assembler, const DetourProbe& pr
 
 ProbeBlock ProbeBlockEmitter::Emit() {
   block_.begin = a_.here();
-  const SharedMemory& memory = place_.memory;
-  a_.mov(rdx, memory.control + memory.geometry.control_offset(probe_.index));
-  a_.mov(eax, dword[rdx + offsetof(ring::ProbeControl, mode)]);
-  a_.cmp(eax, ring::kModeRecord);
-  a_.jne(not_recording_, kNear);
+  LoadMode();
+  if (IsSelective()) {
+    a_.test(eax, eax);
+    a_.jz(end_, kNear);
+  } else {
+    a_.cmp(eax, ring::kModeRecord);
+    a_.jne(not_recording_, kNear);
+  }
   if (IsAlwaysOversize()) {
     a_.jmp(oversize_, kNear);
   } else {
-    // Only what fits the kernel's limit is filtered.
-    const bool measure_first = has_data_ && probe_.limits.kernel_string_rules;
+    const bool measure_first = has_data_ && MeasuresFirst();
     if (measure_first) EmitMeasure();
     EmitFilter();
     if (has_data_ && !measure_first) EmitMeasure();
@@ -74,10 +76,27 @@ ProbeBlock ProbeBlockEmitter::Emit() {
   return block_;
 }
 
+void ProbeBlockEmitter::LoadMode() {
+  const SharedMemory& memory = place_.memory;
+  a_.mov(rdx, memory.control + memory.geometry.control_offset(probe_.index));
+  a_.mov(eax, dword[rdx + offsetof(ring::ProbeControl, mode)]);
+}
+
+// What is counted only is filtered all the same.
+bool ProbeBlockEmitter::IsSelective() const {
+  return probe_.filter != nullptr || probe_.every > 1;
+}
+
 // The fixed part alone exceeds the kernel's limit.
 bool ProbeBlockEmitter::IsAlwaysOversize() const {
   return probe_.limits.kernel_string_rules &&
          probe_.program->code().kernel_fixed_size > lang::kKernelMaxRecord;
+}
+
+// Only what fits the kernel's limit is filtered, and some filters look at lengths.
+bool ProbeBlockEmitter::MeasuresFirst() const {
+  return probe_.limits.kernel_string_rules ||
+         (probe_.filter != nullptr && FilterEmitter::NeedsLengths(probe_));
 }
 
 uint32_t ProbeBlockEmitter::FixedLength() const {
@@ -87,6 +106,10 @@ uint32_t ProbeBlockEmitter::FixedLength() const {
 void ProbeBlockEmitter::EmitFilter() {
   if (probe_.filter != nullptr) FilterEmitter(a_, probe_, fetch_, place_).Emit(filtered_);
   if (probe_.every > 1) EmitSampling();
+  if (!IsSelective()) return;
+  LoadMode();
+  a_.cmp(eax, ring::kModeRecord);
+  a_.jne(not_recording_, kNear);
 }
 
 // `sampled` counts down, and a hit that takes it below zero is recorded and puts `every` on top. So

@@ -29,7 +29,10 @@ class ProbeBlockEmitter {
   void EmitHeader();
   void EmitRecord();
   void EmitCounting();
+  void LoadMode();
   bool IsAlwaysOversize() const;
+  bool IsSelective() const;
+  bool MeasuresFirst() const;
   uint32_t FixedLength() const;
   template <class Operand>
   void WithLength(Operand operand);

@@ -66,7 +66,54 @@ std::optional<size_t> MatchOne(std::string_view pattern, char c) {
   return pattern.size() > 1 && pattern[1] == c ? std::optional<size_t>(2) : std::nullopt;
 }
 
+PatternPiece LiteralPiece(std::string_view text) {
+  PatternPiece piece;
+  for (const char c : text)
+    piece.push_back(PatternByte().set(static_cast<unsigned char>(c)));
+  return piece;
+}
+
+// Bytes of the pattern that stand for one of the text: as MatchOne says for those that do.
+size_t LengthOfOne(std::string_view pattern) {
+  if (pattern[0] == '\\') return 2;
+  const auto set = pattern[0] == '[' ? ReadSet(pattern, 0) : std::nullopt;
+  return set ? set->length : 1;
+}
+
+std::vector<PatternPiece> SplitGlob(std::string_view pattern) {
+  std::vector<PatternPiece> pieces(1);
+  while (!pattern.empty() && pattern != "\\") {
+    if (pattern[0] == '*') {
+      pieces.emplace_back();
+      pattern.remove_prefix(1);
+      continue;
+    }
+    PatternByte& byte = pieces.back().emplace_back();
+    for (size_t value = 0; value < byte.size(); ++value)
+      byte[value] = MatchOne(pattern, static_cast<char>(value)).has_value();
+    pattern.remove_prefix(LengthOfOne(pattern));
+  }
+  return pieces;
+}
+
 }  // namespace
+
+std::vector<PatternPiece> SplitPattern(const FilterPattern& pattern) {
+  const PatternPiece text = LiteralPiece(pattern.text);
+  switch (pattern.kind) {
+    case Kind::kWhole:
+      return {text};
+    case Kind::kStart:
+      return {text, {}};
+    case Kind::kEnd:
+      return {{}, text};
+    case Kind::kAnywhere:
+      return {{}, text, {}};
+    case Kind::kGlob:
+      return SplitGlob(pattern.text);
+  }
+  return {};
+}
 
 PatternSyntax ParsePattern(std::string_view text, bool digits_are_literal) {
   PatternSyntax syntax;

@@ -18,13 +18,10 @@ bool IsGone(const Error& error) {
          error.reason == "PROGRAM_REPLACED";
 }
 
-// Its detour was made for other probes than it has now, or for hits that were not filtered.
+// Its detour was made for other probes than it has now, or for other filters.
 bool IsOutdated(const Site& site) {
-  if (!site.optimization()) return false;
-  const auto& probes = site.probes();
-  return site.optimization()->probes != probes || !site.wanted() ||
-         std::any_of(probes.begin(), probes.end(),
-                     [](const auto& probe) { return probe->filter != nullptr; });
+  const auto& optimization = site.optimization();
+  return optimization && (!site.wanted() || !optimization->Serves(site.probes()));
 }
 
 std::vector<Site*> ChangedSites(const ProcessState& state) {

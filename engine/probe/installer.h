@@ -38,8 +38,8 @@ class Installer {
   Status Remove(ProbeGroup& group, std::span<const std::shared_ptr<Probe>> probes);
   Status SetEnabled(ProbeGroup& group, std::span<const std::shared_ptr<Probe>> probes,
                     bool enabled);
-  // After a change of filters.
-  Status SyncFilters(ProbeGroup& group) { return SyncAll(group); }
+  // After a change of Probe::selection.
+  Status SyncSelections(ProbeGroup& group) { return SyncAll(group); }
 
  private:
   std::vector<PlannedSite> PlanAll(ProcessState& state,

@@ -53,9 +53,7 @@ bool IsShared(const SiteTable& sites, const Optimization& optimization) {
 
 bool IsStillWanted(const Site* site, const Optimization& optimization) {
   return site != nullptr && site->armed() && !site->optimization() && !site->has_hooks() &&
-         !site->barred() && site->probes() == optimization.probes &&
-         std::none_of(site->probes().begin(), site->probes().end(),
-                      [](const auto& probe) { return probe->filter != nullptr; });
+         !site->barred() && optimization.Serves(site->probes());
 }
 
 bool IsDead(pid_t tid) {

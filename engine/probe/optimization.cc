@@ -1,5 +1,7 @@
 #include "engine/probe/optimization.h"
 
+#include <algorithm>
+
 namespace probed::probe {
 
 RemoteAddr Optimization::region_end() const {
@@ -7,6 +9,13 @@ RemoteAddr Optimization::region_end() const {
   for (const arch::Instruction& instruction : region)
     end = end + instruction.length;
   return end;
+}
+
+bool Optimization::Serves(const std::vector<std::shared_ptr<Probe>>& wanted) const {
+  return probes == wanted &&
+         std::ranges::equal(probes, selections, [](const auto& probe, const Selection& made_for) {
+           return probe->selection == made_for;
+         });
 }
 
 std::optional<uint8_t> Optimization::OriginalByte(RemoteAddr address) const {

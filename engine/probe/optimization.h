@@ -31,14 +31,18 @@ struct Optimization {
   std::vector<arch::Instruction> region;  // displaced instructions
   // The jump at the site comes last: what it leads to is there by then.
   std::vector<CodePatch> patches;
-  // In the order in which they run, and the index of each in the ring's tables.
+  // In the order in which they run, what each selected when the detour was made, and its index in
+  // the ring's tables.
   std::vector<std::shared_ptr<Probe>> probes;
+  std::vector<Selection> selections;
   std::vector<uint32_t> indices;
 
   RemoteAddr region_end() const;
   RemoteAddr displaced() const { return buffer + detour.displaced; }
   bool InDetour(RemoteAddr ip) const { return ip >= buffer && ip - buffer < detour.code.size(); }
   bool InDisplaced(RemoteAddr ip) const { return InDetour(ip) && ip >= displaced(); }
+  // Its detour does what these probes want now.
+  bool Serves(const std::vector<std::shared_ptr<Probe>>& wanted) const;
   // What the program had at an address that is patched.
   std::optional<uint8_t> OriginalByte(RemoteAddr address) const;
 };

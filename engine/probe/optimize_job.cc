@@ -58,10 +58,13 @@ std::vector<detour::DetourProbe> ProbesOf(const Candidate& candidate) {
   std::vector<detour::DetourProbe> probes;
   for (size_t i = 0; i < candidate.probes.size(); ++i) {
     const Probe& probe = *candidate.probes[i];
+    const lang::Filter* filter = candidate.selections[i].filter.get();
     probes.push_back({.program = probe.definition->program.get(),
                       .limits = probe.options.limits,
                       .file_base = candidate.site.value - probe.definition->offset,
-                      .index = i < candidate.indices.size() ? candidate.indices[i] : 0});
+                      .index = i < candidate.indices.size() ? candidate.indices[i] : 0,
+                      .filter = filter != nullptr ? &filter->code : nullptr,
+                      .event_id = EventId(probe.id)});
   }
   return probes;
 }
@@ -171,6 +174,7 @@ void OptimizeJob::Assemble(const detour::SharedMemory& memory) {
     optimization->buffer_size = candidate.buffer_size;
     optimization->region = candidate.region;
     optimization->probes = candidate.probes;
+    optimization->selections = candidate.selections;
     optimization->indices = candidate.indices;
     auto probes = ProbesOf(candidate);
     auto detour = detour::Assemble({.site = candidate.site.value,

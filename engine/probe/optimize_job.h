@@ -19,6 +19,7 @@ struct Candidate {
   RemoteAddr site;
   SitePlace place;
   std::vector<std::shared_ptr<Probe>> probes;  // only what is const may be looked at
+  std::vector<Selection> selections;           // of each
   // Why it stays a breakpoint; empty as long as nothing speaks against a jump.
   std::string obstacle;
 

@@ -81,7 +81,6 @@ std::string Optimizer::ObstacleOf(const Site& site) const {
   if (site.has_hooks()) return "the engine itself needs a trap here";
   for (const auto& probe : site.probes()) {
     if (probe->is_return()) return "a return probe needs a trap at the function's entry";
-    if (probe->filter) return "a filter is evaluated at a trap";
     if (!probe->options.optimize) return "a probe here is not to be optimized";
   }
   return "";
@@ -100,6 +99,8 @@ std::vector<Candidate> Optimizer::Collect(ProcessState& state) const {
     candidate.site = site->address();
     candidate.place = site->place();
     candidate.probes = site->probes();
+    for (const auto& probe : candidate.probes)
+      candidate.selections.push_back(probe->selection);
     candidates.push_back(std::move(candidate));
   }
   return candidates;

@@ -21,6 +21,18 @@ struct ProbeOptions {
   bool optimize = true;     // a jump may take the breakpoint's place
 };
 
+// Which hits of a probe are recorded; the others are counted only.
+struct Selection {
+  std::shared_ptr<const lang::Filter> filter;  // null: every hit passes
+
+  bool operator==(const Selection&) const = default;
+};
+
+// What filters know as common_type.
+constexpr uint16_t EventId(event::ProbeId id) {
+  return static_cast<uint16_t>(id);
+}
+
 struct ProbeGroup;
 
 struct Probe {
@@ -33,12 +45,12 @@ struct Probe {
   std::weak_ptr<ProbeGroup> group;
 
   bool enabled = true;
-  std::shared_ptr<const lang::Filter> filter;  // null: every hit is recorded
-  uint32_t sites = 0;                          // armed sites that carry it, over all processes
-  bool was_armed = false;                      // tells gone from pending
-  uint32_t outstanding = 0;                    // returns waited for
-  std::string remark;                          // how its symbol was found, if that is worth a word
-  std::string obstacle;                        // why it could not be armed where its file is mapped
+  Selection selection;
+  uint32_t sites = 0;        // armed sites that carry it, over all processes
+  bool was_armed = false;    // tells gone from pending
+  uint32_t outstanding = 0;  // returns waited for
+  std::string remark;        // how its symbol was found, if that is worth a word
+  std::string obstacle;      // why it could not be armed where its file is mapped
   ProbeCounters counters;
 
   bool is_return() const { return definition->kind == lang::ProbeKind::kReturn; }

@@ -7,15 +7,16 @@ namespace probed::probe {
 
 bool Recorder::Passes(const Probe& probe, const HitPlace& place, pid_t tid, StoppedContext& context,
                       std::span<const std::byte> payload) {
-  if (!probe.filter) return true;
-  const lang::FilterCode& code = probe.filter->code;
+  const auto& filter = probe.selection.filter;
+  if (!filter) return true;
+  const lang::FilterCode& code = filter->code;
   lang::FilterHit hit{.payload = payload,
                       .comm = {},
                       .ip = place.ip,
                       .function = place.function,
                       .tid = tid,
                       .cpu = 0,
-                      .event_id = static_cast<uint16_t>(probe.id)};
+                      .event_id = EventId(probe.id)};
   if (lang::Reads(code, lang::FilterOperand::kComm)) hit.comm = context.comm();
   if (lang::Reads(code, lang::FilterOperand::kCpu)) hit.cpu = context.cpu();
   return lang::Passes(code, hit);

@@ -1,13 +1,20 @@
 // A hit passes a filter in machine code exactly when it passes in the interpreter; and one in N.
 
+#include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "engine/lang/fetch_program.h"
 #include "engine/lang/filter.h"
+#include "engine/lang/filter_pattern.h"
+#include "engine/lang/payload.h"
 #include "tests/detour/random_hit.h"
 
 namespace probed::detour::testing {
 namespace {
+
+constexpr uint16_t kEventId = 1234;
 
 using lang::FetchOp;
 using lang::FetchOpcode;
@@ -32,39 +39,91 @@ class FilterDetourTest : public RandomHit, public ::testing::WithParamInterface<
                   lang::FilterCode& filter, FilterOp& op);
   void AimAtText(const FetchOp& store, std::span<const std::byte> payload, lang::FilterCode& filter,
                  FilterOp& op);
+  void AimAtFloat(uint64_t value, FilterOp& op);
+  void AimElsewhere(lang::FilterCode& filter, FilterOp& op);
+  lang::FilterPattern SomePattern(std::string text);
 
   uint64_t passed_ = 0;
   uint64_t dropped_ = 0;
+  uint64_t refused_ = 0;
 };
+
+// Matches `text`, or nearly.
+lang::FilterPattern FilterDetourTest::SomePattern(std::string text) {
+  const auto place = [&] { return memory_.Below(text.size() + 1); };
+  if (memory_.OneIn(3)) text = text.substr(memory_.Below(text.size() + 1));
+  if (memory_.OneIn(3)) text.resize(memory_.Below(text.size() + 1));
+  constexpr std::string_view kInsertions[] = {"*", "?", "[a-z]", "[!x]", "\\", "**", "[", "[^]-]"};
+  for (uint64_t i = memory_.Below(4); i > 0; --i) {
+    const std::string_view inserted = kInsertions[memory_.Below(std::size(kInsertions))];
+    const size_t at = place();
+    const size_t replaced = inserted == "*" ? memory_.Below(6) : memory_.Below(2);
+    text.replace(at, std::min(replaced, text.size() - at), inserted);
+  }
+  if (memory_.OneIn(2)) text.insert(0, "*");
+  if (memory_.OneIn(2)) text += '*';
+  return lang::ParsePattern(text, false).pattern;
+}
 
 void FilterDetourTest::AimAtText(const FetchOp& store, std::span<const std::byte> payload,
                                  lang::FilterCode& filter, FilterOp& op) {
   op.test = FilterTest::kText;
+  op.number = lang::FilterNumber::kUnsigned;
   op.size = 8;
   op.index = static_cast<uint16_t>(filter.patterns.size());
   uint32_t slot[2];
   std::memcpy(slot, payload.data() + store.slot, sizeof(slot));
-  std::string text = "text";
-  if (slot[1] < 60 && slot[1] > 0) {
-    text.assign(reinterpret_cast<const char*>(payload.data()) + slot[0], slot[1]);
-    if (memory_.OneIn(4)) text.back() ^= 1;
-    if (memory_.OneIn(8)) text.pop_back();
+  std::string text = memory_.OneIn(2) ? "text" : "";
+  if (slot[1] != lang::kFaultSlot) {
+    const auto* data = reinterpret_cast<const char*>(payload.data()) + slot[0];
+    text.assign(data, std::min(slot[1] & ~lang::kTruncatedBit, 200u));
+    if (memory_.OneIn(4) && !text.empty()) text.back() ^= 1;
+    if (memory_.OneIn(8) && !text.empty()) text.pop_back();
   }
-  if (text.empty()) text = "t";
-  if (text.find('\0') != std::string::npos) text = "nul";
-  filter.patterns.push_back({.text = text});
+  if (memory_.OneIn(2)) return filter.patterns.push_back(SomePattern(std::move(text)));
+  filter.patterns.push_back({.kind = lang::FilterPattern::Kind::kWhole, .text = std::move(text)});
+}
+
+// Near the field's own number, or one that is special.
+void FilterDetourTest::AimAtFloat(uint64_t value, FilterOp& op) {
+  constexpr double kSpecial[] = {0.0,
+                                 -0.0,
+                                 1e-310,
+                                 std::numeric_limits<double>::infinity(),
+                                 -std::numeric_limits<double>::infinity(),
+                                 std::numeric_limits<double>::quiet_NaN(),
+                                 1e300};
+  op.number = lang::FilterNumber::kFloat;
+  op.test = static_cast<FilterTest>(1 + memory_.Below(5));
+  double number = std::bit_cast<double>(value);
+  if (op.size == 4) number = std::bit_cast<float>(static_cast<uint32_t>(value));
+  if (memory_.OneIn(4)) number = kSpecial[memory_.Below(std::size(kSpecial))];
+  if (memory_.OneIn(4)) number = std::nextafter(number, memory_.OneIn(2) ? 1e308 : -1e308);
+  op.value = std::bit_cast<uint64_t>(number);
+}
+
+void FilterDetourTest::AimElsewhere(lang::FilterCode& filter, FilterOp& op) {
+  constexpr FilterOperand kOperands[] = {FilterOperand::kZero, FilterOperand::kIp,
+                                         FilterOperand::kEventId, FilterOperand::kFunction};
+  op.operand = kOperands[memory_.Below(std::size(kOperands))];
+  op.value = memory_.OneIn(2) ? kEventId : 0;
+  if (op.test == FilterTest::kInSet) filter.sets.back().assign(1 + memory_.Below(16), ~uint64_t{0});
 }
 
 bool FilterDetourTest::AimAtField(const lang::FetchCode& program,
                                   std::span<const std::byte> payload, lang::FilterCode& filter,
                                   FilterOp& op) {
   if (program.fields.empty()) return false;
-  const lang::FetchField& field = program.fields[memory_.Below(program.fields.size())];
-  const FetchOp& store = program.ops[field.end - 1];
+  const auto some_store = [&] {
+    return program.ops[program.fields[memory_.Below(program.fields.size())].end - 1];
+  };
+  FetchOp store = some_store();
+  for (int i = 0; i < 4 && store.code != FetchOpcode::kStoreString; ++i)
+    store = some_store();
   if (store.count != 1) return false;
   op.operand = FilterOperand::kField;
   op.offset = store.slot;
-  if (store.code == FetchOpcode::kStoreString) {
+  if (store.code == FetchOpcode::kStoreString || store.code == FetchOpcode::kStoreLiteral) {
     AimAtText(store, payload, filter, op);
     return true;
   }
@@ -74,6 +133,12 @@ bool FilterDetourTest::AimAtField(const lang::FetchCode& program,
   op.size = store.size;
   uint64_t value = 0;
   std::memcpy(&value, payload.data() + store.slot, store.size);
+  if (op.size >= 4 && memory_.OneIn(4)) {
+    AimAtFloat(value, op);
+    return true;
+  }
+  if (memory_.OneIn(8)) op.size = static_cast<uint8_t>(1u << memory_.Below(4));
+  if (op.size > store.size) op.size = store.size;
   value += memory_.Below(3) - 1;
   const unsigned unused = 64u - 8u * op.size;
   op.value = op.number == lang::FilterNumber::kSigned
@@ -95,7 +160,7 @@ lang::FilterCode FilterDetourTest::SomeFilter(const lang::FetchCode& program,
       filter.sets.push_back({memory_.random()()});
     }
     if (!AimAtField(program, payload, filter, op)) {
-      op.operand = memory_.OneIn(2) ? FilterOperand::kZero : FilterOperand::kIp;
+      AimElsewhere(filter, op);
     }
     op.if_true = i + 1 + static_cast<uint32_t>(memory_.Below(count + 1 - i));
     op.if_false = i + 1 + static_cast<uint32_t>(memory_.Below(count + 1 - i));
@@ -110,11 +175,15 @@ TEST_P(FilterDetourTest, RandomFilters) {
     const lang::FetchProgram program = generator.Next();
     const Registers before = SomeRegisters();
     DetourProbe probe{.program = &program, .limits = SomeLimits(), .file_base = kFileBase};
+    probe.event_id = kEventId;
     const lang::FilterCode filter =
         SomeFilter(program.code(), Payload(probe, ContextOf(before, 0)));
     probe.filter = &filter;
     InstalledDetour installed(ring_, {&probe, 1}, kFunction);
-    if (!installed.refusal().empty()) continue;
+    if (!installed.refusal().empty()) {
+      ++refused_;
+      continue;
+    }
 
     Registers after = before;
     RunAt(after, installed.original());
@@ -123,8 +192,11 @@ TEST_P(FilterDetourTest, RandomFilters) {
     if (lang::Fetch(program, probe.limits, context, payload) == lang::FetchOutcome::kDropped) {
       continue;
     }
-    const lang::FilterHit hit{
-        .payload = payload, .comm = {}, .ip = installed.site(), .function = installed.site()};
+    const lang::FilterHit hit{.payload = payload,
+                              .comm = {},
+                              .ip = installed.site(),
+                              .function = installed.site(),
+                              .event_id = kEventId};
     const bool passes = lang::Passes(filter, hit);
     const uint64_t filtered = ring_.counters(0).filtered;
     Registers registers = before;
@@ -141,6 +213,7 @@ TEST_P(FilterDetourTest, RandomFilters) {
   }
   EXPECT_GT(passed_, 100u);
   EXPECT_GT(dropped_, 100u);
+  EXPECT_LT(refused_, 50u);
 }
 
 TEST_P(FilterDetourTest, OneInSoMany) {

@@ -1,5 +1,6 @@
 // "N M": N threads call work() M times each; prints the sum of their own counts. "N": they go on
-// until the next line comes, and each compares what it got with what it must get.
+// until the next line comes, with numbers from 1 to 1024, and each compares what it got with what it
+// must get. "total": how many calls all of those have made.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +11,15 @@ static _Thread_local unsigned long mine;
 __attribute__((noinline)) unsigned long work(unsigned long number) { return mine += number ? 1 : 0; }
 
 static volatile int ended;
+static unsigned long total;
 static void* run_on(void* unused) {
   (void)unused;
   unsigned long expected = 0;
   while (!ended) {
-    if (work(1) != ++expected) return (void*)1;
+    if (work(expected % 1024 + 1) != expected + 1) return (void*)1;
+    ++expected;
   }
+  __atomic_fetch_add(&total, expected, __ATOMIC_RELAXED);
   return NULL;
 }
 
@@ -48,6 +52,10 @@ int main(void) {
   printf("ready\n");
   while (fgets(line, sizeof line, stdin)) {
     char* rest;
+    if (line[0] == 't') {
+      printf("%lu\n", total);
+      continue;
+    }
     long threads = strtol(line, &rest, 10);
     per_thread = strtol(rest, NULL, 10);
     if (per_thread == 0) {
