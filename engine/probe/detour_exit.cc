@@ -9,6 +9,9 @@ namespace probed::probe {
 void FinishHit(tracee::Stopped& stopped, ProcessState& state, Site& site,
                const EvaluateRest& evaluate) {
   const Optimization& optimization = *site.optimization();
+  if (optimization.island() == RemoteAddr{stopped.regs().rip}) {
+    stopped.mutable_regs().rip = optimization.buffer.value;
+  }
   uint64_t buffer = optimization.buffer.value;
   StoppedMemoryBus memory(stopped);
   auto location = detour::Locate(optimization.detour, buffer, stopped.regs());

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <map>
 #include <unordered_set>
 #include <utility>
 
@@ -14,23 +14,38 @@
 namespace probed::probe {
 namespace {
 
-// The program's own bytes of the region are what the detour was built from.
-bool IsUnchanged(tracee::Stopped& stopped, const Optimization& optimization) {
-  std::vector<uint8_t> expected;
-  for (const arch::Instruction& instruction : optimization.region) {
-    expected.insert(expected.end(), instruction.code().begin(), instruction.code().end());
-  }
-  expected.front() = kBreakpointByte;
+bool Holds(tracee::Stopped& stopped, RemoteAddr address, const std::vector<uint8_t>& expected) {
   std::vector<uint8_t> present(expected.size());
   auto bytes = std::as_writable_bytes(std::span(present));
-  if (!stopped.ReadMemory(optimization.site, bytes).ok() || present != expected) return false;
-  return std::all_of(optimization.patches.begin(), std::prev(optimization.patches.end()),
+  return stopped.ReadMemory(address, bytes).ok() && present == expected;
+}
+
+// What the detour was built from, and what the jumps overwrite, is what the program has.
+bool IsUnchanged(tracee::Stopped& stopped, const Optimization& optimization) {
+  std::vector<uint8_t> region;
+  for (const arch::Instruction& instruction : optimization.region)
+    region.insert(region.end(), instruction.code().begin(), instruction.code().end());
+  region.front() = kBreakpointByte;
+  if (!Holds(stopped, optimization.site, region)) return false;
+  return std::all_of(optimization.patches.begin(), optimization.patches.end(),
                      [&](const CodePatch& patch) {
-                       present.resize(patch.original.size());
-                       bytes = std::as_writable_bytes(std::span(present));
-                       return stopped.ReadMemory(patch.address, bytes).ok() &&
-                              present == patch.original;
+                       std::vector<uint8_t> expected = patch.original;
+                       if (patch.address == optimization.site) expected.front() = kBreakpointByte;
+                       return Holds(stopped, patch.address, expected);
                      });
+}
+
+// Of two jumps of one batch that need the same bytes only one can be. False: they are taken.
+bool Claim(std::map<RemoteAddr, RemoteAddr>& claimed, const Optimization& optimization) {
+  auto is_taken = [&](const CodePatch& patch) {
+    auto after = claimed.lower_bound(patch.address + patch.patched.size());
+    return after != claimed.begin() && std::prev(after)->second > patch.address;
+  };
+  const auto& patches = optimization.patches;
+  if (std::any_of(patches.begin(), patches.end(), is_taken)) return false;
+  for (const CodePatch& patch : patches)
+    claimed[patch.address] = patch.address + patch.patched.size();
+  return true;
 }
 
 // What may not be displaced is somebody else's too.
@@ -87,13 +102,12 @@ void JumpBatch::GiveUp(const std::shared_ptr<Optimization>& optimization, std::s
 
 std::vector<JumpBatch::Ready> JumpBatch::Select(std::vector<std::shared_ptr<Optimization>> ready) {
   std::vector<Ready> selected;
-  std::set<RemoteAddr> islands;
+  std::map<RemoteAddr, RemoteAddr> claimed;
   for (auto& optimization : ready) {
     Site* site = state_.sites.Find(optimization->site);
     if (!IsStillWanted(site, *optimization)) {
       GiveUp(optimization, "it has changed meanwhile");
-    } else if (!islands.insert(optimization->patches.front().address).second ||
-               IsShared(state_.sites, *optimization)) {
+    } else if (IsShared(state_.sites, *optimization) || !Claim(claimed, *optimization)) {
       GiveUp(optimization, "another probe stands on the bytes that a jump needs");
     } else if (!IsUnchanged(*threads_.front(), *optimization)) {
       GiveUp(optimization, "the program's code differs from its file");

@@ -18,6 +18,11 @@ bool Optimization::Serves(const std::vector<std::shared_ptr<Probe>>& wanted) con
          });
 }
 
+std::optional<RemoteAddr> Optimization::island() const {
+  if (patches.size() < 2) return std::nullopt;
+  return patches.front().address;
+}
+
 std::optional<uint8_t> Optimization::OriginalByte(RemoteAddr address) const {
   for (const CodePatch& patch : patches) {
     if (patch.Covers(address)) return patch.original[address - patch.address];

@@ -43,6 +43,8 @@ struct Optimization {
   bool InDisplaced(RemoteAddr ip) const { return InDetour(ip) && ip >= displaced(); }
   // Its detour does what these probes want now.
   bool Serves(const std::vector<std::shared_ptr<Probe>>& wanted) const;
+  // Where the jump at the site leads to when it does not reach the detour: there stands another.
+  std::optional<RemoteAddr> island() const;
   // What the program had at an address that is patched.
   std::optional<uint8_t> OriginalByte(RemoteAddr address) const;
 };

@@ -84,18 +84,9 @@ std::optional<std::vector<uint8_t>> EncodeJump(RemoteAddr from, RemoteAddr to, u
   return code;
 }
 
-std::vector<uint8_t> FirstBytes(const std::vector<arch::Instruction>& region, size_t count) {
-  std::vector<uint8_t> bytes;
-  for (const arch::Instruction& instruction : region)
-    bytes.insert(bytes.end(), instruction.code().begin(), instruction.code().end());
-  bytes.resize(std::min(bytes.size(), count));
-  return bytes;
-}
-
-// False: a jump does not reach.
+// False: a jump does not reach, or would change bytes that have to stay.
 bool MakePatches(const Candidate& candidate, Optimization& optimization) {
   RemoteAddr target = candidate.buffer;
-  uint8_t length = kJumpLength;
   if (candidate.plan.tactic == arch::Tactic::kShortJump) {
     auto jump = EncodeJump(candidate.island, candidate.buffer, kJumpLength);
     if (!jump) return false;
@@ -103,14 +94,41 @@ bool MakePatches(const Candidate& candidate, Optimization& optimization) {
                                     .original = candidate.island_bytes,
                                     .patched = std::move(*jump)});
     target = candidate.island;
-    length = kShortJumpLength;
   }
-  auto jump = EncodeJump(candidate.site, target, length);
+  auto jump = EncodeJump(candidate.site, target, candidate.plan.jump_length);
   if (!jump) return false;
-  optimization.patches.push_back({.address = candidate.site,
-                                  .original = FirstBytes(candidate.region, length),
-                                  .patched = std::move(*jump)});
+  size_t fixed = candidate.plan.fixed_bytes;
+  if (!std::equal(jump->end() - fixed, jump->end(), candidate.site_bytes.end() - fixed))
+    return false;
+  optimization.patches.push_back(
+      {.address = candidate.site, .original = candidate.site_bytes, .patched = std::move(*jump)});
   return true;
+}
+
+// The program's own bytes that a jump overwrites, at the site and on the way from it.
+std::string TakeBytes(Candidate& candidate, const elf::File& file, LinkAddr site) {
+  auto bytes_at = [&](LinkAddr address, size_t count) {
+    auto offset = file.ToOffset(address);
+    auto bytes = offset ? file.Bytes(*offset, count) : std::vector<uint8_t>{};
+    bytes.resize(bytes.size() == count ? count : 0);
+    return bytes;
+  };
+  candidate.site_bytes = bytes_at(site, candidate.plan.jump_length);
+  if (candidate.site_bytes.empty()) return "the code ends there";
+  if (candidate.plan.tactic != arch::Tactic::kShortJump) return "";
+  LinkAddr island{candidate.plan.island};
+  candidate.island = RemoteAddr{candidate.site.value + (island.value - site.value)};
+  candidate.island_bytes = bytes_at(island, kJumpLength);
+  return candidate.island_bytes.empty() ? "the padding cannot be read" : "";
+}
+
+tracee::Window WindowOf(const Candidate& candidate, LinkAddr site) {
+  if (candidate.plan.tactic != arch::Tactic::kPunned) {
+    return tracee::Window::Around(candidate.site);
+  }
+  uint64_t bias = candidate.site.value - site.value;
+  RemoteAddr low{candidate.plan.low + bias};
+  return {.low = low, .high = RemoteAddr{candidate.plan.high + bias}, .near = low};
 }
 
 std::string PlanOne(Candidate& candidate, const elf::File& file, PatchPlanner& planner) {
@@ -118,18 +136,12 @@ std::string PlanOne(Candidate& candidate, const elf::File& file, PatchPlanner& p
   if (!link) return "the file does not say where its code is";
   candidate.plan = planner.Plan(file, *link);
   if (candidate.plan.tactic == arch::Tactic::kNone) return candidate.plan.why;
-  if (candidate.plan.tactic == arch::Tactic::kPunned) return "the jump would overlap instructions";
   auto region = DecodeAt(candidate.plan.region, candidate.site);
   if (!region.ok()) return region.error().message;
   candidate.region = std::move(region).value();
   if (std::string rule = RuleAgainst(candidate.region); !rule.empty()) return rule;
-  if (candidate.plan.tactic == arch::Tactic::kShortJump) {
-    LinkAddr island{candidate.plan.island};
-    candidate.island = RemoteAddr{candidate.site.value + (island.value - link->value)};
-    auto offset = file.ToOffset(island);
-    if (offset) candidate.island_bytes = file.Bytes(*offset, kJumpLength);
-    if (candidate.island_bytes.size() != kJumpLength) return "the padding cannot be read";
-  }
+  if (std::string why = TakeBytes(candidate, file, *link); !why.empty()) return why;
+  candidate.window = WindowOf(candidate, *link);
   auto probes = ProbesOf(candidate);
   for (auto& probe : probes)
     probe.index = ring::kMaxProbes - 1;

@@ -12,6 +12,7 @@
 #include "engine/probe/optimization.h"
 #include "engine/probe/patch_planner.h"
 #include "engine/probe/site.h"
+#include "engine/tracee/code_arena.h"
 
 namespace probed::probe {
 
@@ -24,9 +25,11 @@ struct Candidate {
   std::string obstacle;
 
   arch::PatchPlan plan;
-  RemoteAddr island;  // kShortJump
+  std::vector<uint8_t> site_bytes;  // that the jump overwrites, as the file has them
+  RemoteAddr island;                // kShortJump
   std::vector<uint8_t> island_bytes;
   std::vector<arch::Instruction> region;  // decoded where it runs
+  tracee::Window window;                  // where the detour may start
   uint32_t buffer_size = 0;
   RemoteAddr buffer;              // 0: not allocated
   std::vector<uint32_t> indices;  // of the probes

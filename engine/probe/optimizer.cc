@@ -124,7 +124,7 @@ Status Optimizer::ReserveIn(tracee::Stopped& stopped, ProcessState& state, Optim
   LookAtFaultActions(stopped, state);
   for (Candidate& candidate : job.candidates) {
     if (!candidate.possible()) continue;
-    auto buffer = state.process.arena().Allocate(stopped, candidate.site, candidate.buffer_size);
+    auto buffer = state.process.arena().Allocate(stopped, candidate.window, candidate.buffer_size);
     if (!buffer.ok()) {
       candidate.obstacle = buffer.error().message;
       continue;

@@ -20,8 +20,8 @@ Site* SiteTable::FindByCopy(RemoteAddr address) const {
 Site* SiteTable::FindByDetour(RemoteAddr ip) const {
   auto after = by_detour_.upper_bound(ip);
   if (after == by_detour_.begin()) return nullptr;
-  Site* site = std::prev(after)->second;
-  return site->optimization()->InDetour(ip) ? site : nullptr;
+  auto [start, site] = *std::prev(after);
+  return start == ip || site->optimization()->InDetour(ip) ? site : nullptr;
 }
 
 Site* SiteTable::FindDisplacing(RemoteAddr address) const {
@@ -34,12 +34,14 @@ Site* SiteTable::FindDisplacing(RemoteAddr address) const {
 void SiteTable::Reindex(Site& site, const Optimization* before) {
   if (before != nullptr) {
     by_detour_.erase(before->buffer);
+    if (auto island = before->island()) by_detour_.erase(*island);
     for (const CodePatch& patch : before->patches)
       displaced_.erase(patch.address);
   }
   const Optimization* now = site.optimization().get();
   if (now == nullptr) return;
   by_detour_[now->buffer] = &site;
+  if (auto island = now->island()) by_detour_[*island] = &site;
   for (const CodePatch& patch : now->patches) {
     RemoteAddr end = patch.address + patch.patched.size();
     if (patch.address == site.address()) end = std::max(end, now->region_end());

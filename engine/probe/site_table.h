@@ -16,7 +16,7 @@ class SiteTable {
   Site* Find(RemoteAddr address) const;
   // The site whose copy holds `address`, the byte behind the copied instruction included.
   Site* FindByCopy(RemoteAddr address) const;
-  // The optimized site whose detour holds `ip`.
+  // The optimized site whose detour, or whose island, holds `ip`.
   Site* FindByDetour(RemoteAddr ip) const;
   // The optimized site that has displaced the instruction at `address`, or whose jump covers it.
   Site* FindDisplacing(RemoteAddr address) const;

@@ -26,7 +26,8 @@ Status SyncSite(tracee::Stopped& stopped, Site& site) {
 
 // The rest of a slot is breakpoints, so that nothing can run off a copy's end.
 Status Transaction::PrepareCopy(Site& site) {
-  auto slot = state_.process.arena().Allocate(stopped_, site.address(), arch::kMaxCopySize);
+  auto slot = state_.process.arena().Allocate(stopped_, tracee::Window::Around(site.address()),
+                                              arch::kMaxCopySize);
   if (!slot.ok()) return std::move(slot).error();
   auto copy = arch::BuildCopy(site.instruction(), site.address().value, slot->value);
   if (!copy.ok()) {
@@ -73,7 +74,8 @@ Status Transaction::WriteCopies() {
 
 Status Transaction::PrepareTrampoline(RemoteAddr near) {
   if (state_.trampoline.value != 0) return {};
-  auto slot = state_.process.arena().Allocate(stopped_, near, arch::kMaxCopySize);
+  auto slot =
+      state_.process.arena().Allocate(stopped_, tracee::Window::Around(near), arch::kMaxCopySize);
   if (!slot.ok()) return std::move(slot).error();
   std::vector<uint8_t> code(arch::kMaxCopySize, kBreakpointByte);
   PROBED_RETURN_IF_ERROR(stopped_.WriteMemory(*slot, std::as_bytes(std::span(code))));

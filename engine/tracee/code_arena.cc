@@ -16,13 +16,17 @@ namespace {
 constexpr uint64_t kPageSize = 4096;
 constexpr size_t kBlockSize = 256u << 10;
 constexpr size_t kAlignment = 16;
+// Each is a mapping of the target, which may have 65,530 (vm.max_map_count).
+constexpr size_t kMaxBlocks = 1024;
 // A rel32 reaches 2 GiB; the margin leaves room for the instruction itself and for the code around
 // `near` that will jump to the same block.
 constexpr uint64_t kReach = (uint64_t{1} << 31) - (uint64_t{1} << 20);
 constexpr uint64_t kLowestAddress = uint64_t{1} << 20;  // above any vm.mmap_min_addr
 constexpr uint64_t kHighestAddress = (uint64_t{1} << 47) - kPageSize;
-// Room that a growing stack or heap keeps between itself and us.
+// Room that is left beside a mapping, which may grow.
 constexpr uint64_t kGuardGap = uint64_t{1} << 20;
+constexpr uint64_t kHeapRoom = uint64_t{256} << 20;   // where brk fails, allocators go on with mmap
+constexpr uint64_t kStackRoom = uint64_t{128} << 20;  // what the kernel keeps free below a stack
 
 uint64_t RoundUp(uint64_t value, uint64_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -32,48 +36,65 @@ uint64_t Distance(uint64_t a, uint64_t b) {
   return a > b ? a - b : b - a;
 }
 
-bool Reaches(RemoteAddr start, size_t size, RemoteAddr near) {
-  return Distance(start.value, near.value) < kReach &&
-         Distance(start.value + size, near.value) < kReach;
+Error NoSpace() {
+  return {.code = ErrorCode::kResourceExhausted,
+          .reason = "NO_SPACE_NEARBY",
+          .message = "no free address range that a jump from the probed code reaches",
+          .hint = "",
+          .metadata = {}};
 }
 
-// The place in [low, high) that is nearest to `near`, if `size` bytes fit.
-std::optional<uint64_t> PlaceInGap(uint64_t low, uint64_t high, uint64_t near, size_t size) {
-  if (low + 2 * kGuardGap + size > high) return std::nullopt;
-  low = RoundUp(low + kGuardGap, kPageSize);
-  high = (high - kGuardGap - size) / kPageSize * kPageSize;
+// The place between two mappings that is nearest to what the window wants, if `size` bytes fit.
+std::optional<uint64_t> PlaceInGap(uint64_t gap_start, uint64_t gap_end, const Window& window,
+                                   size_t size) {
+  if (gap_start + size > gap_end) return std::nullopt;
+  uint64_t low = std::max(RoundUp(gap_start, kPageSize), window.low.value / kPageSize * kPageSize);
+  uint64_t high = std::min(gap_end - size, window.high.value - 1) / kPageSize * kPageSize;
   if (low > high) return std::nullopt;
-  return std::clamp(near / kPageSize * kPageSize, low, high);
+  return std::clamp(window.near.value / kPageSize * kPageSize, low, high);
 }
 
 }  // namespace
 
-std::optional<RemoteAddr> FindGap(const std::vector<elf::Mapping>& mappings, RemoteAddr near,
+Window Window::Around(RemoteAddr site) {
+  return {.low = RemoteAddr{site.value - std::min(site.value, kReach)},
+          .high = RemoteAddr{site.value + kReach},
+          .near = site};
+}
+
+std::optional<RemoteAddr> FindGap(const std::vector<elf::Mapping>& mappings, const Window& window,
                                   size_t size) {
   std::optional<RemoteAddr> best;
   uint64_t gap_start = kLowestAddress;
   auto consider = [&](uint64_t gap_end) {
-    std::optional<uint64_t> place = PlaceInGap(gap_start, gap_end, near.value, size);
-    if (!place || !Reaches(RemoteAddr{*place}, size, near)) return;
-    if (!best || Distance(*place, near.value) < Distance(best->value, near.value)) {
+    std::optional<uint64_t> place = PlaceInGap(gap_start, gap_end, window, size);
+    uint64_t near = window.near.value;
+    if (place && (!best || Distance(*place, near) < Distance(best->value, near))) {
       best = RemoteAddr{*place};
     }
   };
   for (const elf::Mapping& mapping : mappings) {
     if (mapping.start.value >= kHighestAddress) break;
-    consider(mapping.start.value);
-    gap_start = std::max(gap_start, mapping.end.value);
+    uint64_t below = mapping.path == "[stack]" ? kStackRoom : kGuardGap;
+    if (mapping.start.value > below) consider(mapping.start.value - below);
+    uint64_t above = mapping.path == "[heap]" ? kHeapRoom : kGuardGap;
+    gap_start = std::max(gap_start, mapping.end.value + above);
   }
-  consider(kHighestAddress);
+  consider(kHighestAddress - kGuardGap);
   return best;
 }
 
-std::optional<RemoteAddr> CodeArena::Block::Take(size_t bytes) {
+std::optional<RemoteAddr> CodeArena::Block::Take(const Window& window, size_t bytes) {
+  RemoteAddr lowest{RoundUp(window.low.value, kAlignment)};
   for (auto [range_start, range_size] : free_ranges) {
-    if (range_size < bytes) continue;
+    RemoteAddr range_end = range_start + range_size;
+    RemoteAddr place = std::max(range_start, lowest);
+    if (place >= window.high) break;
+    if (place + bytes > range_end) continue;
     free_ranges.erase(range_start);
-    if (range_size > bytes) free_ranges[range_start + bytes] = range_size - bytes;
-    return range_start;
+    if (place > range_start) free_ranges[range_start] = place - range_start;
+    if (place + bytes < range_end) free_ranges[place + bytes] = range_end - (place + bytes);
+    return place;
   }
   return std::nullopt;
 }
@@ -96,28 +117,24 @@ void CodeArena::Block::Give(RemoteAddr address, size_t bytes) {
 
 CodeArena::CodeArena(Process& process) : process_(process) {}
 
-Result<RemoteAddr> CodeArena::Allocate(Stopped& stopped, RemoteAddr near, size_t size) {
+Result<RemoteAddr> CodeArena::Allocate(Stopped& stopped, const Window& window, size_t size) {
   size = RoundUp(std::max<size_t>(size, 1), kAlignment);
   for (Block& block : blocks_) {
-    if (!Reaches(block.start, block.size, near)) continue;
-    if (std::optional<RemoteAddr> address = block.Take(size)) return *address;
+    if (std::optional<RemoteAddr> address = block.Take(window, size)) return *address;
   }
-  PROBED_TRY(Block * block, MapBlock(stopped, near, size));
-  return *block->Take(size);
+  PROBED_TRY(Block * block, MapBlock(stopped, window, size));
+  if (std::optional<RemoteAddr> address = block->Take(window, size)) return *address;
+  return NoSpace();
 }
 
-Result<CodeArena::Block*> CodeArena::MapBlock(Stopped& stopped, RemoteAddr near, size_t size) {
-  size_t block_size = RoundUp(std::max(size, kBlockSize), kPageSize);
+Result<CodeArena::Block*> CodeArena::MapBlock(Stopped& stopped, const Window& window, size_t size) {
+  if (blocks_.size() == kMaxBlocks) return NoSpace();
+  // The window may start anywhere in the block's first page.
+  size_t block_size = RoundUp(std::max(size + kPageSize, kBlockSize), kPageSize);
   PROBED_TRY(std::string text, sys::ReadMaps(process_.pid()));
   PROBED_TRY(std::vector<elf::Mapping> mappings, elf::ParseMaps(text));
-  std::optional<RemoteAddr> place = FindGap(mappings, near, block_size);
-  if (!place) {
-    return Error{.code = ErrorCode::kResourceExhausted,
-                 .reason = "NO_SPACE_NEARBY",
-                 .message = "no free address range within 2 GiB of the probed code",
-                 .hint = "",
-                 .metadata = {}};
-  }
+  std::optional<RemoteAddr> place = FindGap(mappings, window, block_size);
+  if (!place) return NoSpace();
   constexpr uint64_t kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
   PROBED_TRY(uint64_t mapped,
              RemoteSyscall(stopped, SYS_mmap,

@@ -16,18 +16,27 @@
 
 namespace probed::tracee {
 
-// Start of a free page range of `size` bytes as near to `near` as can be, all of it and all of the
-// 64 KiB around `near` within +-2 GiB of each other. `mappings` ascending. Pure.
-std::optional<RemoteAddr> FindGap(const std::vector<elf::Mapping>& mappings, RemoteAddr near,
+// Where an allocation may start: low <= start < high, as near to `near` as can be.
+struct Window {
+  RemoteAddr low, high;
+  RemoteAddr near;
+
+  // What a jump with a 32-bit displacement reaches from `site` and from the code around it.
+  static Window Around(RemoteAddr site);
+};
+
+// Start of a free page range of `size` bytes that starts in the window, or in the page in which the
+// window starts. `mappings` ascending. Pure.
+std::optional<RemoteAddr> FindGap(const std::vector<elf::Mapping>& mappings, const Window& window,
                                   size_t size);
 
 class CodeArena {
  public:
   explicit CodeArena(Process& process);
 
-  // `size` bytes (rounded up to 16) whose whole neighbourhood lies within +-2 GiB of `near`.
+  // `size` bytes (rounded up to 16), at a multiple of 16 in the window.
   // Injects an mmap through `stopped` when no block fits. SECCOMP_ACTIVE when that is not allowed.
-  Result<RemoteAddr> Allocate(Stopped& stopped, RemoteAddr near, size_t size);
+  Result<RemoteAddr> Allocate(Stopped& stopped, const Window& window, size_t size);
   void Free(RemoteAddr address, size_t size);
   bool Contains(RemoteAddr address) const;
   // Unmaps every block; the caller knows that no thread is inside.
@@ -44,10 +53,10 @@ class CodeArena {
     // Free ranges by start; neighbours are merged.
     std::map<RemoteAddr, size_t> free_ranges;
 
-    std::optional<RemoteAddr> Take(size_t bytes);
+    std::optional<RemoteAddr> Take(const Window& window, size_t bytes);
     void Give(RemoteAddr address, size_t bytes);
   };
-  Result<Block*> MapBlock(Stopped& stopped, RemoteAddr near, size_t size);
+  Result<Block*> MapBlock(Stopped& stopped, const Window& window, size_t size);
 
   Process& process_;
   std::vector<Block> blocks_;

@@ -63,7 +63,8 @@ Result<int> CreateNamedFile(Stopped& stopped, std::string_view name) {
   CodeArena& arena = stopped.process().arena();
   std::string text(name);
   auto bytes = std::as_bytes(std::span(text.c_str(), text.size() + 1));
-  auto place = arena.Allocate(stopped, RemoteAddr{stopped.regs().rip}, bytes.size());
+  auto place =
+      arena.Allocate(stopped, Window::Around(RemoteAddr{stopped.regs().rip}), bytes.size());
   if (!place.ok()) return Refused("mmap", place.error());
   Status written = stopped.WriteMemory(*place, bytes);
   Result<uint64_t> created =

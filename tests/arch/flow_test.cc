@@ -207,7 +207,7 @@ TEST(FlowTest, AShortJumpGoesToAnIslandOfPadding) {
   EXPECT_EQ(plan.rule, Rule::kEntered);
   EXPECT_EQ(plan.tactic, Tactic::kShortJump);
   EXPECT_EQ(plan.jump_length, 2);
-  EXPECT_EQ(plan.island, kText + 7);
+  EXPECT_EQ(plan.island, kText + 10);
   ASSERT_EQ(plan.region.size(), 1u);
 }
 

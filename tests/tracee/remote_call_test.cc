@@ -39,8 +39,8 @@ TEST_F(TracerTest, CodeArenaMapsAndUnmaps) {
   EXPECT_EQ(WithOneStopped(puppet.pid(),
                            [&](Stopped& stopped) -> Status {
                              CodeArena& arena = stopped.process().arena();
-                             PROBED_TRY(first, arena.Allocate(stopped, nop, 100));
-                             PROBED_TRY(second, arena.Allocate(stopped, nop, 100));
+                             PROBED_TRY(first, arena.Allocate(stopped, Window::Around(nop), 100));
+                             PROBED_TRY(second, arena.Allocate(stopped, Window::Around(nop), 100));
                              std::byte code[3] = {std::byte{1}, std::byte{2}, std::byte{3}};
                              return stopped.WriteMemory(first, code);
                            }),

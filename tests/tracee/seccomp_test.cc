@@ -18,7 +18,7 @@ TEST_F(TracerTest, NoCallIsMadeInAProcessUnderSeccomp) {
   EXPECT_EQ(WithOneStopped(puppet.pid(), call), "SECCOMP_ACTIVE");
   auto allocate = [&](Stopped& stopped) -> Status {
     PROBED_TRY([[maybe_unused]] RemoteAddr block,
-               stopped.process().arena().Allocate(stopped, nop, 16));
+               stopped.process().arena().Allocate(stopped, Window::Around(nop), 16));
     return {};
   };
   EXPECT_EQ(WithOneStopped(puppet.pid(), allocate), "SECCOMP_ACTIVE");

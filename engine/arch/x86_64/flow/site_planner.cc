@@ -131,6 +131,7 @@ std::optional<SitePlanner::Refusal> SitePlanner::TryPunned(PatchPlan& plan) cons
   std::span<const uint8_t> bytes = analysis_.code.From(address_);
   if (bytes.size() < kJumpLength) return Refusal{Rule::kFunctionTooShort, "the code ends there"};
   uint64_t free = std::min<uint64_t>(region[0].length, kJumpLength) - 1;
+  if (free == 0) return Refusal{Rule::kFunctionTooShort, "no byte of the displacement is free"};
   int32_t displacement;
   std::memcpy(&displacement, &bytes[1], sizeof displacement);
   uint64_t step = uint64_t{1} << 8 * free;
@@ -202,7 +203,8 @@ std::optional<SitePlanner::Refusal> SitePlanner::CheckRegion(
   return std::nullopt;
 }
 
-// The nearest padding that a two-byte jump reaches.
+// Padding that a two-byte jump reaches. From the end of a run: the function in front of it may need
+// the beginning for a jump of its own.
 std::optional<uint64_t> SitePlanner::FindIsland() const {
   constexpr uint64_t kForward = kShortJumpLength + INT8_MAX;
   constexpr uint64_t kBack = -INT8_MIN - kShortJumpLength;
@@ -211,8 +213,9 @@ std::optional<uint64_t> SitePlanner::FindIsland() const {
       std::upper_bound(analysis_.padding.begin(), analysis_.padding.end(), lowest,
                        [](uint64_t value, const Padding& padding) { return value < padding.end; });
   for (; run != analysis_.padding.end() && run->start <= address_ + kForward; ++run) {
-    uint64_t place = std::max(run->start, lowest);
-    if (place <= address_ + kForward && run->end >= place + kJumpLength) return place;
+    if (run->end - run->start < kJumpLength) continue;
+    uint64_t place = std::min(run->end - kJumpLength, address_ + kForward);
+    if (place >= std::max(run->start, lowest)) return place;
   }
   return std::nullopt;
 }
