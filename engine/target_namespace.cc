@@ -59,8 +59,14 @@ std::string TargetNamespace::HintFor(const std::string& path) const {
   return hint + "; 'probectl symbols --pid PID --modules' lists what is mapped.";
 }
 
+const Result<probe::FileReference>& TargetNamespace::Resolve(const std::string& path) {
+  auto found = resolved_.find(path);
+  if (found == resolved_.end()) found = resolved_.emplace(path, space_.Resolve(path)).first;
+  return found->second;
+}
+
 lang::FileLookup TargetNamespace::Lookup(const std::string& path) {
-  auto file = space_.Resolve(path);
+  const auto& file = Resolve(path);
   if (!file.ok()) {
     bool found = file.error().reason == "NOT_A_REGULAR_FILE";
     return {.error_number = found ? 0 : ErrnoOf(file.error()), .hint = HintFor(path)};
@@ -69,8 +75,10 @@ lang::FileLookup TargetNamespace::Lookup(const std::string& path) {
 }
 
 Result<std::shared_ptr<const elf::File>> TargetNamespace::Open(const std::string& path) {
-  PROBED_TRY(auto file, space_.Resolve(path));
-  return files_.Open(file, fmt::format("/proc/{}/root", pid_));
+  auto found = opened_.find(path);
+  if (found != opened_.end()) return found->second;
+  PROBED_TRY(auto file, Resolve(path));
+  return opened_.emplace(path, files_.Open(file, fmt::format("/proc/{}/root", pid_))).first->second;
 }
 
 std::string TargetNamespace::WhoDefines(const std::string& symbol, const std::string& except) {
@@ -88,7 +96,7 @@ std::string TargetNamespace::WhoDefines(const std::string& symbol, const std::st
 
 Result<elf::Symbol> TargetNamespace::FollowIfunc(const std::string& path, const elf::File& file,
                                                  elf::Symbol symbol) {
-  PROBED_TRY(auto reference, space_.Resolve(path));
+  PROBED_TRY(auto reference, Resolve(path));
   const elf::Module* module =
       reference.mapped ? space_.map().FindFile(reference.device, reference.inode) : nullptr;
   probe::IfuncResolver resolver(pid_, space_, files_);

@@ -2,6 +2,8 @@
 // How definition lines see files and symbols: in the target's own file system and mappings. Lives
 // for one request; any thread.
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,6 +33,8 @@ class TargetNamespace final : public lang::FileNamespace {
   std::optional<Error> TakeSymbolError();
 
  private:
+  // Looked up once for the whole request, which may name one file in thousands of lines.
+  const Result<probe::FileReference>& Resolve(const std::string& path);
   // The implementation instead of the resolver; SYMBOL_IS_IFUNC when the process has not chosen.
   Result<elf::Symbol> FollowIfunc(const std::string& path, const elf::File& file,
                                   elf::Symbol symbol);
@@ -40,6 +44,8 @@ class TargetNamespace final : public lang::FileNamespace {
   int pid_;
   const probe::AddressSpace& space_;
   probe::FileCache& files_;
+  std::map<std::string, Result<probe::FileReference>> resolved_;
+  std::map<std::string, Result<std::shared_ptr<const elf::File>>> opened_;
   std::optional<Error> symbol_error_;
   std::string remark_;
 };

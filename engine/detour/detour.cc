@@ -24,10 +24,14 @@ void EmitBody(const DetourRequest& request, const HitPlace& place, Assembler& as
 
 }  // namespace
 
+// Asked once: in a virtual machine every cpuid is an exit to the hypervisor.
 bool HasRdpid() {
-  constexpr unsigned kRdpid = 1u << 22;  // CPUID.(7,0).ecx
-  unsigned eax, ebx, ecx, edx;
-  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx & kRdpid) != 0;
+  static const bool has_rdpid = [] {
+    constexpr unsigned kRdpid = 1u << 22;  // CPUID.(7,0).ecx
+    unsigned eax, ebx, ecx, edx;
+    return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx & kRdpid) != 0;
+  }();
+  return has_rdpid;
 }
 
 Result<Detour> Assemble(const DetourRequest& request) {

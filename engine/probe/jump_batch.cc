@@ -14,24 +14,48 @@
 namespace probed::probe {
 namespace {
 
-bool Holds(tracee::Stopped& stopped, RemoteAddr address, const std::vector<uint8_t>& expected) {
-  std::vector<uint8_t> present(expected.size());
-  auto bytes = std::as_writable_bytes(std::span(present));
-  return stopped.ReadMemory(address, bytes).ok() && present == expected;
-}
+// Memory of a stopped process that nobody changes meanwhile: a page is read once for all the sites
+// in it, where they come in order.
+class PageReader {
+ public:
+  explicit PageReader(tracee::Stopped& stopped) : stopped_(stopped) {}
+  bool Holds(RemoteAddr address, const std::vector<uint8_t>& expected) {
+    if (expected.size() > page_.size()) return false;
+    if (!Covers(address, expected.size()) && !Load(address, expected.size())) return false;
+    return std::equal(expected.begin(), expected.end(), page_.begin() + (address - start_));
+  }
+
+ private:
+  bool Covers(RemoteAddr address, size_t size) const {
+    return address >= start_ && address + size <= start_ + loaded_;
+  }
+  bool Load(RemoteAddr address, size_t size) {
+    start_ = address;
+    loaded_ = stopped_.ReadSome(address, std::as_writable_bytes(std::span(page_)));
+    if (loaded_ >= size) return true;
+    loaded_ = 0;  // code that may be executed only is read in another way
+    auto bytes = std::as_writable_bytes(std::span(page_).first(size));
+    return stopped_.ReadMemory(address, bytes).ok();
+  }
+
+  tracee::Stopped& stopped_;
+  RemoteAddr start_;
+  size_t loaded_ = 0;
+  std::array<uint8_t, 4096> page_{};
+};
 
 // What the detour was built from, and what the jumps overwrite, is what the program has.
-bool IsUnchanged(tracee::Stopped& stopped, const Optimization& optimization) {
+bool IsUnchanged(PageReader& memory, const Optimization& optimization) {
   std::vector<uint8_t> region;
   for (const arch::Instruction& instruction : optimization.region)
     region.insert(region.end(), instruction.code().begin(), instruction.code().end());
   region.front() = kBreakpointByte;
-  if (!Holds(stopped, optimization.site, region)) return false;
+  if (!memory.Holds(optimization.site, region)) return false;
   return std::all_of(optimization.patches.begin(), optimization.patches.end(),
                      [&](const CodePatch& patch) {
                        std::vector<uint8_t> expected = patch.original;
                        if (patch.address == optimization.site) expected.front() = kBreakpointByte;
-                       return Holds(stopped, patch.address, expected);
+                       return memory.Holds(patch.address, expected);
                      });
 }
 
@@ -103,13 +127,14 @@ void JumpBatch::GiveUp(const std::shared_ptr<Optimization>& optimization, std::s
 std::vector<JumpBatch::Ready> JumpBatch::Select(std::vector<std::shared_ptr<Optimization>> ready) {
   std::vector<Ready> selected;
   std::map<RemoteAddr, RemoteAddr> claimed;
+  PageReader memory(*threads_.front());
   for (auto& optimization : ready) {
     Site* site = state_.sites.Find(optimization->site);
     if (!IsStillWanted(site, *optimization)) {
       GiveUp(optimization, "it has changed meanwhile");
     } else if (IsShared(state_.sites, *optimization) || !Claim(claimed, *optimization)) {
       GiveUp(optimization, "another probe stands on the bytes that a jump needs");
-    } else if (!IsUnchanged(*threads_.front(), *optimization)) {
+    } else if (!IsUnchanged(memory, *optimization)) {
       GiveUp(optimization, "the program's code differs from its file");
     } else {
       selected.emplace_back(site, std::move(optimization));

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/tracee/code_arena.h"
+
 namespace probed::probe {
 namespace {
 
@@ -152,7 +154,9 @@ std::string PlanOne(Candidate& candidate, const elf::File& file, PatchPlanner& p
                                      .memory = kLongestToName,
                                      .hijack = {}});
   if (!size.ok()) return size.error().message;
-  candidate.buffer_size = *size;
+  // Whole units, so that neighbours can be written together.
+  constexpr uint32_t kUnit = tracee::CodeArena::kAlignment;
+  candidate.buffer_size = (*size + kUnit - 1) / kUnit * kUnit;
   return "";
 }
 

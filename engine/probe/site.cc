@@ -180,18 +180,21 @@ Status Site::Optimize(tracee::Stopped& stopped, std::shared_ptr<const Optimizati
   return written;
 }
 
-// The jump at the site is the last patch, so the first to go.
+// The jump at the site is the last patch, so the first to go; the breakpoint comes with its write.
 Status Site::Unoptimize(tracee::Stopped& stopped) {
   if (!optimization_) return {};
   bool is_ours = true;
   const auto& patches = optimization_->patches;
   for (auto patch = patches.rbegin(); patch != patches.rend(); ++patch) {
+    bool is_jump = patch == patches.rbegin();
     bool intact = Holds(stopped, patch->address, patch->patched);
-    if (intact) PROBED_RETURN_IF_ERROR(WriteCode(stopped, patch->address, patch->original));
-    if (patch == patches.rbegin()) is_ours = intact;
+    std::vector<uint8_t> restored = patch->original;
+    if (is_jump) restored.front() = kBreakpointByte;
+    if (intact) PROBED_RETURN_IF_ERROR(WriteCode(stopped, patch->address, restored));
+    if (is_jump) is_ours = intact;
   }
   optimization_ = nullptr;
-  if (is_ours) return WriteByte(stopped, address_, kBreakpointByte);
+  if (is_ours) return {};
   CountArmed(-1);
   ChangeReferenceCounter(stopped, -1);
   return SiteError("SITE_OVERWRITTEN",

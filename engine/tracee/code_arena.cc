@@ -15,7 +15,6 @@ namespace {
 
 constexpr uint64_t kPageSize = 4096;
 constexpr size_t kBlockSize = 256u << 10;
-constexpr size_t kAlignment = 16;
 // Each is a mapping of the target, which may have 65,530 (vm.max_map_count).
 constexpr size_t kMaxBlocks = 1024;
 // A rel32 reaches 2 GiB; the margin leaves room for the instruction itself and for the code around

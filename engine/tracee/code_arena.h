@@ -34,7 +34,10 @@ class CodeArena {
  public:
   explicit CodeArena(Process& process);
 
-  // `size` bytes (rounded up to 16), at a multiple of 16 in the window.
+  // Everything begins and ends at multiples of this.
+  static constexpr size_t kAlignment = 16;
+
+  // `size` bytes (rounded up to kAlignment) in the window.
   // Injects an mmap through `stopped` when no block fits. SECCOMP_ACTIVE when that is not allowed.
   Result<RemoteAddr> Allocate(Stopped& stopped, const Window& window, size_t size);
   void Free(RemoteAddr address, size_t size);
