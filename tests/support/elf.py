@@ -4,7 +4,7 @@ import struct
 from dataclasses import dataclass
 from functools import lru_cache
 
-PT_LOAD, PF_X = 1, 1
+PT_LOAD, PT_GNU_EH_FRAME, PF_X = 1, 0x6474E550, 1
 _SHT_SYMTAB, _SHT_DYNSYM = 2, 11
 
 
@@ -29,16 +29,16 @@ class Elf:
         self.path = str(path)
         with open(path, "rb") as file:
             self.bytes = file.read()
-        self.segments = [segment for segment in self._program_headers()]
+        self.segments = list(self._program_headers(PT_LOAD))
         self.symbols = {symbol.name: symbol for symbol in self._symbols()}
 
-    def _program_headers(self):
+    def _program_headers(self, wanted):
         start, = struct.unpack_from("<Q", self.bytes, 32)
         size, count = struct.unpack_from("<HH", self.bytes, 54)
         for i in range(count):
             kind, flags, offset, address, _, file_size = struct.unpack_from(
                 "<IIQQQQ", self.bytes, start + i * size)
-            if kind == PT_LOAD:
+            if kind == wanted:
                 yield Segment(offset, address, file_size, flags)
 
     def _sections(self):
@@ -75,6 +75,15 @@ class Elf:
                     segment.flags & PF_X:
                 return offset - segment.offset + segment.address
         raise ValueError(f"{offset:#x} is not in executable code of {self.path}")
+
+    def function_starts(self):
+        """File offsets, ascending, of what the table of frames (.eh_frame_hdr) has a frame for."""
+        header, = self._program_headers(PT_GNU_EH_FRAME)
+        version, _, count_format, table_format, _, count = struct.unpack_from(
+            "<BBBBiI", self.bytes, header.offset)
+        assert (version, count_format, table_format) == (1, 0x03, 0x3B), self.path
+        rows = struct.iter_unpack("<ii", self.bytes[header.offset + 12:][:8 * count])
+        return [self.offset_of(header.address + start) for start, _ in rows]
 
     def text(self):
         """(offset, bytes) of what is mapped executable."""
