@@ -20,27 +20,13 @@ constexpr detour::SharedMemory kLongestToName{
     .ring = uint64_t{0x7fff} << 32,
     .geometry = {.cpu_count = 1024, .ring_bytes = uint64_t{1} << 30}};
 
-bool IsRepeated(const arch::Instruction& instruction) {
-  auto code = instruction.code();
-  auto is_prefix = [](uint8_t byte) {
-    return byte == 0xf2 || byte == 0xf3 || byte == 0x66 || byte == 0x67 || (byte & 0xf0) == 0x40;
-  };
-  bool repeats = false;
-  size_t at = 0;
-  for (; at < code.size() && is_prefix(code[at]); ++at)
-    repeats |= code[at] == 0xf2 || code[at] == 0xf3;
-  if (!repeats || at == code.size()) return false;
-  uint8_t opcode = code[at];
-  return (opcode >= 0xa4 && opcode <= 0xaf) || (opcode >= 0x6c && opcode <= 0x6f);
-}
-
 // A thread that has to leave the displaced instructions is stepped to their end: that must not take
 // for ever, and what the step changes must not be seen.
 std::string RuleAgainst(const std::vector<arch::Instruction>& region) {
   for (const arch::Instruction& instruction : region) {
     if (instruction.is_syscall) return "it would displace a system call";
     if (instruction.pushes_flags) return "it would displace an instruction that sees the trap flag";
-    if (IsRepeated(instruction)) return "it would displace a repeated string instruction";
+    if (instruction.repeats) return "it would displace a repeated string instruction";
   }
   return "";
 }

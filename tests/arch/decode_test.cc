@@ -160,6 +160,15 @@ TEST(DecodeTest, DescribesBranches) {
   EXPECT_TRUE(DecodeHex("0f 05").is_syscall);
 }
 
+TEST(DecodeTest, TellsWhatIsExecutedRoundByRound) {
+  for (const char* hex : {"f3 a4", "f3 48 a5", "66 f3 a5", "f2 ae", "f3 a6", "67 f3 aa", "f3 ab"})
+    EXPECT_TRUE(DecodeHex(hex).repeats) << hex;
+  // movsb, rep ret, movss, bnd jmp, pause, endbr64, crc32
+  for (const char* hex : {"a4", "f3 c3", "f3 0f 10 00", "f2 e9 10 00 00 00", "f3 90", "f3 0f 1e fa",
+                          "f2 0f 38 f1 c0"})
+    EXPECT_FALSE(DecodeHex(hex).repeats) << hex;
+}
+
 TEST(DecodeTest, FindsTheDisplacementBehindAnyPrefix) {
   struct {
     const char* hex;

@@ -155,6 +155,12 @@ bool PopsFlags(ZydisMnemonic mnemonic) {
   return mnemonic == ZYDIS_MNEMONIC_POPF || mnemonic == ZYDIS_MNEMONIC_POPFQ;
 }
 
+bool Repeats(const ZydisDecodedInstruction& decoded) {
+  constexpr ZydisInstructionAttributes kRepeats =
+      ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
+  return (decoded.attributes & kRepeats) != 0;
+}
+
 void RefuseWith(std::string words, Instruction& instruction) {
   instruction.execution = Execution::kRefused;
   instruction.refusal = std::move(words);
@@ -169,6 +175,7 @@ void Classify(const Disassembly& disassembly, uint64_t address, uint8_t capstone
   instruction.is_syscall = disassembly.instruction.mnemonic == ZYDIS_MNEMONIC_SYSCALL;
   instruction.pushes_flags = PushesFlags(disassembly.instruction.mnemonic);
   instruction.pops_flags = PopsFlags(disassembly.instruction.mnemonic);
+  instruction.repeats = Repeats(disassembly.instruction);
   instruction.is_far = IsFar(disassembly.instruction);
   instruction.operation = Lower(disassembly);
   DescribeBranch(instruction.operation.kind, instruction);

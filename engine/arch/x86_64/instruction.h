@@ -29,6 +29,7 @@ struct Instruction {
   bool is_syscall = false;
   bool pushes_flags = false;  // pushf: would see the trap flag of a single step
   bool pops_flags = false;    // popf
+  bool repeats = false;       // a string instruction under rep: executed round by round
   bool is_call = false;
   bool is_return = false;
   bool is_branch = false;  // jmp, jcc, loop, jrcxz
