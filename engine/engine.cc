@@ -16,6 +16,9 @@ Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
   auto state = std::make_unique<State>(options);
   PROBED_TRY(state->tracer, tracee::Tracer::Start(state->controller));
   state->tracer->Call([&] { state->controller.set_tracer(state->tracer.get()); });
+  state->hub.set_on_deserted([state = state.get()] {
+    state->tracer->Post([state] { state->controller.optimizer().SyncModes(); });
+  });
   return std::unique_ptr<Engine>(new Engine(std::move(state)));
 }
 

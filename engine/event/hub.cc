@@ -16,6 +16,7 @@ struct Hub::State {
   std::vector<std::shared_ptr<Queue>> queues;
   LossCounts lost;
   uint64_t last_sequence = 0;
+  std::function<void()> on_deserted;
   bool closed = false;
 };
 
@@ -78,6 +79,7 @@ std::unique_ptr<Subscription> Hub::Subscribe(SubscribeOptions options) {
   auto unsubscribe = [state = state_, raw = queue.get()] {
     std::lock_guard lock(state->mutex);
     std::erase_if(state->queues, [raw](const auto& entry) { return entry.get() == raw; });
+    if (state->queues.empty() && state->on_deserted) state->on_deserted();
   };
   return std::make_unique<QueueSubscription>(std::move(queue), std::move(unsubscribe));
 }
@@ -106,8 +108,14 @@ void Hub::Publish(const TargetNotice& notice) {
 void Hub::Close() {
   std::lock_guard lock(state_->mutex);
   state_->closed = true;
+  state_->on_deserted = nullptr;
   for (const auto& queue : state_->queues)
     queue->Close();
+}
+
+void Hub::set_on_deserted(std::function<void()> callback) {
+  std::lock_guard lock(state_->mutex);
+  state_->on_deserted = std::move(callback);
 }
 
 uint64_t Hub::LostOf(ProbeId probe) const {

@@ -57,6 +57,8 @@ class Hub {
   // Assigns PackedHit::sequence in place.
   void Publish(std::span<const HitView> hits);
   void Close();  // ends every subscription after what is queued
+  // Called whenever the last subscriber has gone, until Close(); on its thread, may not call back.
+  void set_on_deserted(std::function<void()> callback);
   // Records of one probe that some subscriber lost, for the balance of counters.
   uint64_t LostOf(ProbeId probe) const;
   uint64_t published() const;

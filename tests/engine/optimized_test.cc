@@ -107,6 +107,11 @@ TEST_F(OptimizedTest, WhatNobodyReadsIsOnlyCounted) {
   EXPECT_EQ(puppet.Ask("10"), "1010 1104130");
   EXPECT_EQ(DrainHits().size(), 10u);
   EXPECT_EQ(Counters(probe).hits, 1010u);
+  events_.reset();
+  EXPECT_EQ(engine_->Info().events_published, 10u);
+  EXPECT_EQ(puppet.Ask("1000"), "2010 2207130");
+  EXPECT_EQ(Counters(probe).hits, 2010u);
+  EXPECT_EQ(engine_->Info().events_published, 10u);
 }
 
 TEST_F(OptimizedTest, FaultsOfOursLeaveTheProgramsSignalsAlone) {
