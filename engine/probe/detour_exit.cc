@@ -6,7 +6,7 @@
 
 namespace probed::probe {
 
-void FinishHit(tracee::Stopped& stopped, ProcessState& state, Site& site,
+bool FinishHit(tracee::Stopped& stopped, ProcessState& state, Site& site,
                const EvaluateRest& evaluate) {
   const Optimization& optimization = *site.optimization();
   if (optimization.island() == RemoteAddr{stopped.regs().rip}) {
@@ -15,13 +15,15 @@ void FinishHit(tracee::Stopped& stopped, ProcessState& state, Site& site,
   uint64_t buffer = optimization.buffer.value;
   StoppedMemoryBus memory(stopped);
   auto location = detour::Locate(optimization.detour, buffer, stopped.regs());
-  if (!location || location->phase == detour::Phase::kDisplaced) return;
+  if (!location || location->phase == detour::Phase::kDisplaced) return true;
   if (location->reservation) state.ring->Abandon(*location->reservation);
   user_regs_struct regs = stopped.regs();
-  if (!detour::Unwind(optimization.detour, buffer, site.address().value, regs, memory)) return;
+  if (!detour::Unwind(optimization.detour, buffer, site.address().value, regs, memory))
+    return false;
   stopped.mutable_regs() = regs;
   evaluate(stopped, state, site, location->recorded);
   stopped.mutable_regs().rip = optimization.displaced().value;
+  return true;
 }
 
 user_regs_struct WithoutDetour(tracee::Stopped& stopped, const Optimization& optimization) {

@@ -16,8 +16,9 @@ namespace probed::probe {
 using EvaluateRest = std::function<void(tracee::Stopped&, ProcessState&, Site&, size_t first)>;
 
 // What the detour has begun is finished from here: afterwards the thread is among the displaced
-// instructions with the program's registers, and every probe has recorded the hit.
-void FinishHit(tracee::Stopped& stopped, ProcessState& state, Site& site,
+// instructions with the program's registers, and every probe has recorded the hit. False: they
+// cannot be had, the program has taken its stack away meanwhile.
+bool FinishHit(tracee::Stopped& stopped, ProcessState& state, Site& site,
                const EvaluateRest& evaluate);
 
 // The registers that a thread among the displaced instructions would have without them.

@@ -306,22 +306,31 @@ Resumption HitHandler::OnSteppedInDetour(tracee::Stopped& stopped, ProcessState&
   return {.how = How::kStep};
 }
 
-// A load of ours goes on at its fix-up. What the program's own instructions raise it is told, the
-// first one as if it stood at the site; what comes behind can only be restarted, or even looked at,
-// where it belongs, so the site becomes a breakpoint and the instruction faults again there.
+// A load of ours that finds no memory goes on at its fix-up. What else may happen before the
+// displaced instructions (no room on the stack, an operand that the program's alignment check does
+// not like) is no business of the program either: the hit is finished from here.
+Resumption HitHandler::OnFaultOfOurs(tracee::Stopped& stopped, ProcessState& state, Site& site,
+                                     const siginfo_t& info) {
+  const Optimization& optimization = *site.optimization();
+  auto fix_up =
+      detour::FixUpAddress(optimization.detour, optimization.buffer.value, stopped.regs().rip);
+  if (fix_up && !IsMisaligned(info)) {
+    stopped.mutable_regs().rip = *fix_up;
+  } else if (!FinishHit(stopped, state, site, Evaluator())) {
+    return Deliver(stopped, state, info);
+  }
+  KeepFaultSignal(stopped, state, info.si_signo);
+  return GoOn(state);
+}
+
+// What the program's own instructions raise it is told, the first one as if it stood at the site;
+// what comes behind can only be restarted, or even looked at, where it belongs, so the site becomes
+// a breakpoint and the instruction faults again there.
 Resumption HitHandler::OnFaultInDetour(tracee::Stopped& stopped, ProcessState& state, Site& site,
                                        const siginfo_t& info) {
   const Optimization& optimization = *site.optimization();
-  RemoteAddr ip{stopped.regs().rip};
-  auto fix_up = detour::FixUpAddress(optimization.detour, optimization.buffer.value, ip.value);
-  if (fix_up) {
-    stopped.mutable_regs().rip = *fix_up;
-    KeepFaultSignal(stopped, state, info.si_signo);
-    return GoOn(state);
-  }
-  if (!optimization.InDisplaced(ip)) {  // no room on the stack for the detour
-    FinishHit(stopped, state, site, Evaluator());
-    return GoOn(state);
+  if (!optimization.InDisplaced(RemoteAddr{stopped.regs().rip})) {
+    return OnFaultOfOurs(stopped, state, site, info);
   }
   user_regs_struct regs = WithoutDetour(stopped, optimization);
   if (RemoteAddr{regs.rip} != site.address()) {

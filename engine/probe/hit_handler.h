@@ -58,6 +58,8 @@ class HitHandler {
                                       const siginfo_t& info);
   tracee::Resumption OnFaultInDetour(tracee::Stopped& stopped, ProcessState& state, Site& site,
                                      const siginfo_t& info);
+  tracee::Resumption OnFaultOfOurs(tracee::Stopped& stopped, ProcessState& state, Site& site,
+                                   const siginfo_t& info);
   static void LetSignalsIn(tracee::Stopped& stopped);
   tracee::Resumption OnSteppedInDetour(tracee::Stopped& stopped, ProcessState& state, Site& site);
   tracee::Resumption Deliver(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);

@@ -20,4 +20,8 @@ bool NamesInstruction(const siginfo_t& info) {
   return info.si_signo == SIGILL || info.si_signo == SIGFPE || info.si_signo == SIGTRAP;
 }
 
+bool IsMisaligned(const siginfo_t& info) {
+  return info.si_signo == SIGBUS && info.si_code == BUS_ADRALN;
+}
+
 }  // namespace probed::probe

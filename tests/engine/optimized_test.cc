@@ -128,6 +128,33 @@ TEST_F(OptimizedTest, FaultsOfOursLeaveTheProgramsSignalsAlone) {
   }
 }
 
+// The program's loads raise SIGBUS then where an operand is not aligned, and so do ours.
+TEST_F(OptimizedTest, ValuesAreTheSameUnderTheAlignmentCheck) {
+  Puppet puppet("harsh");
+  TargetId target = Attach(puppet);
+  ProbeId probe = DefineOptimized(
+      target, fmt::format("p:t/in {}:look +0(%si):u32 +0(%di):string", puppet.path()));
+  EXPECT_EQ(puppet.Ask("strict 20"), "20");
+  auto hits = DrainHits();
+  ASSERT_EQ(hits.size(), 20u);
+  for (const auto& hit : hits) {
+    EXPECT_EQ(First(hit), 0x01020304u);
+    EXPECT_EQ(TextOf(hit, 1), "not aligned");
+  }
+  EXPECT_EQ(Counters(probe).hits, 20u);
+  EXPECT_EQ(MechanismOf(probe), Mechanism::kOptimized);
+}
+
+// Its registers cannot be had back, so it is told what happened where it is.
+TEST_F(OptimizedTest, AThreadWhoseStackIsUnmappedGetsItsSignal) {
+  Puppet puppet("harsh");
+  TargetId target = Attach(puppet);
+  DefineOptimized(target, fmt::format("p:t/in {}:look +0(%di):string +1(%di):string "
+                                      "+2(%di):string +3(%di):string",
+                                      puppet.path()));
+  EXPECT_EQ(puppet.Ask("vanish 20"), "20");
+}
+
 TEST_F(OptimizedTest, ALimitedProgramKeepsItsBreakpoints) {
   Puppet puppet("counter");
   TargetId target = Attach(puppet);
