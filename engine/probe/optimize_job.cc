@@ -167,7 +167,7 @@ void OptimizeJob::Plan(const AddressSpace& space, FileCache& files, PatchPlanner
   }
 }
 
-void OptimizeJob::Assemble(const detour::SharedMemory& memory) {
+void OptimizeJob::Assemble() {
   for (Candidate& candidate : candidates) {
     if (candidate.buffer.value == 0) continue;
     auto optimization = std::make_shared<Optimization>();

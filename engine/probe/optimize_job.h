@@ -46,12 +46,13 @@ class OptimizeJob {
   // Tactic, region and size of each, or an obstacle.
   void Plan(const AddressSpace& space, FileCache& files, PatchPlanner& planner);
   // Code and jump of each that has a buffer, or an obstacle.
-  void Assemble(const detour::SharedMemory& memory);
+  void Assemble();
   bool HasWork() const;
 
   const event::TargetId target;
   const uint32_t image;  // ProcessState::images
   std::vector<Candidate> candidates;
+  detour::SharedMemory memory;  // once there are buffers
 };
 
 }  // namespace probed::probe

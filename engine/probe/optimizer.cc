@@ -75,6 +75,14 @@ ProcessState* Optimizer::Find(event::TargetId target) const {
   return state != nullptr && state->id == target && !state->leaving ? state : nullptr;
 }
 
+// As the job found it, but that it may be leaving.
+ProcessState* Optimizer::FindImage(const OptimizeJob& job) const {
+  tracee::Process* process = tracer_->Find(job.target.pid);
+  ProcessState* state = process != nullptr ? ProcessState::Of(*process) : nullptr;
+  return state != nullptr && state->id == job.target && state->images == job.image ? state
+                                                                                   : nullptr;
+}
+
 std::string Optimizer::ObstacleOf(const Site& site) const {
   if (!options_.enabled) return "optimization is off";
   if (site.barred()) return site.reason();
@@ -121,6 +129,7 @@ void Optimizer::AddToDrainer(ProcessState& state) {
 Status Optimizer::ReserveIn(tracee::Stopped& stopped, ProcessState& state, OptimizeJob& job) {
   if (state.images != job.image) return {};
   PROBED_RETURN_IF_ERROR(MakeRing(stopped, state));
+  job.memory = state.ring->memory();
   LookAtFaultActions(stopped, state);
   for (Candidate& candidate : job.candidates) {
     if (!candidate.possible()) continue;
@@ -154,43 +163,49 @@ void Optimizer::Reserve(OptimizeJob& job) {
   }
 }
 
-// True: it may be worth to try again soon.
-bool Optimizer::Apply(OptimizeJob& job) {
-  ProcessState* state = Find(job.target);
-  if (state == nullptr || state->images != job.image) return false;
+// What may be applied; what may not is given back.
+std::vector<std::shared_ptr<Optimization>> Optimizer::TakeReady(OptimizeJob& job,
+                                                                ProcessState& state) const {
   std::vector<std::shared_ptr<Optimization>> ready;
   for (Candidate& candidate : job.candidates) {
-    Site* site = state->sites.Find(candidate.site);
+    Site* site = state.sites.Find(candidate.site);
     if (site != nullptr && !candidate.possible()) site->set_obstacle(candidate.obstacle);
     if (!candidate.optimization) continue;
-    if (candidate.possible() && options_.enabled) {
-      ready.push_back(candidate.optimization);
+    if (candidate.possible() && options_.enabled && !state.leaving) {
+      ready.push_back(std::move(candidate.optimization));
     } else {
-      state->Release(*candidate.optimization);
+      state.Release(*candidate.optimization);
     }
   }
+  return ready;
+}
+
+// True: it may be worth to try again soon.
+bool Optimizer::Apply(OptimizeJob& job) {
+  ProcessState* state = FindImage(job);
+  if (state == nullptr) return false;
+  auto ready = TakeReady(job, *state);
   if (ready.empty()) return false;
   bool again = false;
-  Status applied = tracer_->WithAllStopped(state->process, kStopDeadline,
-                                           [&](std::vector<tracee::Stopped*>& threads) -> Status {
-                                             if (state->images != job.image || state->leaving)
-                                               return {};
-                                             for (tracee::Stopped* thread : threads)
-                                               NoteThread(*thread, *state);
-                                             JumpBatch batch(threads, *state);
-                                             auto optimized = batch.Optimize(std::move(ready));
-                                             again = !optimized.ok() || *optimized;
-                                             SyncModes(*state);
-                                             return {};
-                                           });
-  if (!applied.ok() && Find(job.target) == state && state->images == job.image) {
-    for (const auto& optimization : ready)
-      state->Release(*optimization);
-  }
+  auto apply = [&](std::vector<tracee::Stopped*>& threads) -> Status {
+    if (state->images != job.image || state->leaving) return {};
+    for (tracee::Stopped* thread : threads)
+      NoteThread(*thread, *state);
+    JumpBatch batch(threads, *state);
+    auto optimized = batch.Optimize(std::exchange(ready, {}));
+    again = !optimized.ok() || *optimized;
+    SyncModes(*state);
+    return {};
+  };
+  (void)tracer_->WithAllStopped(state->process, kStopDeadline, apply);
+  if (FindImage(job) != state) return again;  // it went, and its memory with it
+  for (const auto& optimization : ready)
+    state->Release(*optimization);
   return again;
 }
 
-void Optimizer::Work(event::TargetId target) {
+// True: it may be worth to try again soon.
+bool Optimizer::Try(event::TargetId target) {
   std::optional<OptimizeJob> job;
   tracer_->Call([&] {
     if (ProcessState* state = Find(target)) {
@@ -198,30 +213,26 @@ void Optimizer::Work(event::TargetId target) {
     }
   });
   LookAtThreads(target);
-  if (!job || !job->HasWork()) return;
+  if (!job || !job->HasWork()) return false;
   auto space = AddressSpace::Read(target.pid);
-  if (!space.ok()) return;
+  if (!space.ok()) return false;
   job->Plan(*space, files_, *options_.planner);
   if (job->HasWork()) tracer_->Call([&] { Reserve(*job); });
-  std::optional<detour::SharedMemory> memory;
-  tracer_->Call([&] {
-    ProcessState* state = Find(target);
-    if (state != nullptr && state->ring) memory = state->ring->memory();
-  });
-  if (memory) job->Assemble(*memory);
+  job->Assemble();
   bool again = false;
   tracer_->Call([&] { again = Apply(*job); });
-  if (again) RequestLater(target);
+  return again;
 }
 
-void Optimizer::RequestLater(event::TargetId target) {
-  int& tries = retries_[target];
-  if (++tries > kMaxRetries) return;
+void Optimizer::Work(event::TargetId target) {
+  bool again = Try(target);
+  if (!again || ++retries_[target] > kMaxRetries) {
+    retries_.erase(target);
+    return;
+  }
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, kRetryDelay, [&] { return quit_; });
-  if (!quit_ && std::find(queue_.begin(), queue_.end(), target) == queue_.end()) {
-    queue_.push_back(target);
-  }
+  if (std::find(queue_.begin(), queue_.end(), target) == queue_.end()) queue_.push_back(target);
 }
 
 Status Optimizer::Unoptimize(std::vector<tracee::Stopped*>& threads, ProcessState& state,

@@ -70,16 +70,18 @@ class Optimizer {
  private:
   void Run();
   void Work(event::TargetId target);
+  bool Try(event::TargetId target);
   ProcessState* Find(event::TargetId target) const;
+  ProcessState* FindImage(const OptimizeJob& job) const;
   std::vector<Candidate> Collect(ProcessState& state) const;
   std::string ObstacleOf(const Site& site) const;
   void Reserve(OptimizeJob& job);
   Status ReserveIn(tracee::Stopped& stopped, ProcessState& state, OptimizeJob& job);
   Status MakeRing(tracee::Stopped& stopped, ProcessState& state);
+  std::vector<std::shared_ptr<Optimization>> TakeReady(OptimizeJob& job, ProcessState& state) const;
   bool Apply(OptimizeJob& job);
   void AddToDrainer(ProcessState& state);
   void LookAtThreads(event::TargetId target);
-  void RequestLater(event::TargetId target);
   static void NoteThread(tracee::Stopped& stopped, ProcessState& state);
 
   OptimizerOptions options_;
@@ -89,7 +91,7 @@ class Optimizer {
   HitHandler* hits_ = nullptr;
   tracee::Tracer* tracer_ = nullptr;
   sys::RobustList watch_;                   // registered by the tracer thread
-  std::map<event::TargetId, int> retries_;  // worker thread only
+  std::map<event::TargetId, int> retries_;  // worker thread only; of those that are queued again
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
