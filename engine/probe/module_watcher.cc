@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/probe/shadow_stack.h"
 #include "engine/probe/transaction.h"
 #include "engine/probe/unwinders.h"
 
@@ -162,6 +163,7 @@ void ModuleWatcher::OnExec(tracee::Stopped& stopped, ProcessState& state) {
 }
 
 void ModuleWatcher::OnSyscallExit(tracee::Stopped& stopped, ProcessState& state) {
+  WithdrawFromShadowStack(stopped, state);
   if (ChangesCode(stopped.regs())) Refresh(stopped, state);
 }
 

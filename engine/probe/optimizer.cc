@@ -8,6 +8,7 @@
 
 #include "engine/probe/fault_signal.h"
 #include "engine/probe/jump_batch.h"
+#include "engine/probe/shadow_stack.h"
 #include "engine/probe/stop_deadline.h"
 #include "engine/ring/clock.h"
 #include "engine/tracee/thread.h"
@@ -97,10 +98,11 @@ std::string Optimizer::ObstacleOf(const Site& site) const {
 // Sites that could be better than boosted copies, those whose obstacle was just found included.
 std::vector<Candidate> Optimizer::Collect(ProcessState& state) const {
   std::vector<Candidate> candidates;
+  const std::string of_all = ShadowStackObstacle(state);
   for (Site* site : state.sites.Sorted()) {
     bool boosted = site->has_copy() && site->copy().boosted;
     if (!site->armed() || site->optimization() || !boosted || site->probes().empty()) continue;
-    std::string obstacle = ObstacleOf(*site);
+    std::string obstacle = of_all.empty() ? ObstacleOf(*site) : of_all;
     site->set_obstacle(obstacle);
     if (!obstacle.empty()) continue;
     Candidate candidate;

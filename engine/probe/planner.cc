@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/probe/judge.h"
+#include "engine/probe/shadow_stack.h"
 
 namespace probed::probe {
 namespace {
@@ -57,6 +58,7 @@ Status Planner::Plan(ProcessState& state, const AddressSpace& space,
     Site* existing = state.sites.Find(address);
     if (existing != nullptr && existing->Carries(*probe)) continue;
     PROBED_TRY(auto plan, PlanAt(state, address));
+    PROBED_RETURN_IF_ERROR(CheckShadowStack(state, *probe, plan.instruction));
     plan.probe = probe;
     plan.place = existing != nullptr && !existing->place().module.empty()
                      ? existing->place()

@@ -79,25 +79,32 @@ void ParseStatusField(std::string_view key, std::string_view value, TaskStatus& 
       status.namespace_pids.push_back(ParseNumber<pid_t>(word));
     }
   }
+  if (key == "x86_Thread_features") {
+    std::vector<std::string_view> features = Words(value);
+    status.shadow_stack = std::find(features.begin(), features.end(), "shstk") != features.end();
+  }
   ParseSignalField(key, value, status);
 }
 
 }  // namespace
 
-Result<TaskStatus> ReadTaskStatus(pid_t tid) {
-  Result<std::string> text = ReadFile(ProcPath(tid, "status"));
-  if (!text.ok()) return NotFound(tid);
+TaskStatus ParseTaskStatus(std::string_view text) {
   TaskStatus status;
-  std::string_view rest = *text;
-  while (!rest.empty()) {
-    size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  while (!text.empty()) {
+    size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
     size_t colon = line.find(":\t");
     if (colon == std::string_view::npos) continue;
     ParseStatusField(line.substr(0, colon), line.substr(colon + 2), status);
   }
   return status;
+}
+
+Result<TaskStatus> ReadTaskStatus(pid_t tid) {
+  Result<std::string> text = ReadFile(ProcPath(tid, "status"));
+  if (!text.ok()) return NotFound(tid);
+  return ParseTaskStatus(*text);
 }
 
 Result<TaskStat> ReadTaskStat(pid_t tid) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/address.h"
@@ -29,11 +30,13 @@ struct TaskStatus {
   uint64_t ignored = 0;
   uint64_t caught = 0;
   uint64_t permitted_caps = 0;
+  bool shadow_stack = false;  // returns are checked against it: Documentation/arch/x86/shstk.rst
   std::vector<pid_t> namespace_pids;  // outermost first
 };
 
 // `tid` may be any thread of any process.
 Result<TaskStatus> ReadTaskStatus(pid_t tid);
+TaskStatus ParseTaskStatus(std::string_view text);
 
 // The fields of /proc/PID/stat that status lacks.
 struct TaskStat {

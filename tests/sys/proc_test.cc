@@ -27,6 +27,19 @@ TEST(ProcTest, StatusOfThisProcess) {
   EXPECT_EQ(status->namespace_pids.back(), ::getpid());
 }
 
+TEST(ProcTest, StatusTellsOfAShadowStack) {
+  auto has = [](std::string_view features) {
+    std::string text = "Name:\tcat\nState:\tR (running)\nx86_Thread_features:\t";
+    text.append(features).append("x86_Thread_features_locked:\tshstk wrss \n");
+    return ParseTaskStatus(text).shadow_stack;
+  };
+  EXPECT_TRUE(has("shstk \n"));
+  EXPECT_TRUE(has("wrss shstk \n"));
+  EXPECT_FALSE(has("\n"));
+  EXPECT_FALSE(has("wrss \n"));
+  EXPECT_EQ(ParseTaskStatus("Name:\tcat\nTgid:\t7\n").tgid, 7);
+}
+
 TEST(ProcTest, NameWithParenthesesAndSpaces) {
   char old_name[16];
   ::prctl(PR_GET_NAME, old_name);
