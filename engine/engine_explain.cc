@@ -9,6 +9,7 @@
 #include "engine/arch/x86_64/relocate.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
+#include "engine/lang/place.h"
 #include "engine/probe/boundaries.h"
 #include "engine/probe/judge.h"
 #include "engine/target_namespace.h"
@@ -35,10 +36,7 @@ Result<Location> ParseLocation(const std::string& text) {
               .message = fmt::format("'{}' is not a location", text),
               .hint = "write path:0xOFFSET or path:symbol+0xOFFSET",
               .metadata = {}};
-  size_t colon = text.rfind(':');
-  while (colon != std::string::npos && colon > 0 && text[colon - 1] == ':') {
-    colon = colon < 2 ? std::string::npos : text.rfind(':', colon - 2);  // a::b in a C++ name
-  }
+  size_t colon = lang::PathEnd(text, lang::Dialect::kExtended);
   if (colon == std::string::npos || colon + 1 == text.size()) return error;
   Location location{.path = text.substr(0, colon), .symbol = text.substr(colon + 1)};
   if (ParseNumber(location.symbol, location.number)) {

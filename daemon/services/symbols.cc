@@ -6,6 +6,7 @@
 #include "daemon/convert/status.h"
 #include "daemon/convert/symbol.h"
 #include "daemon/convert/text.h"
+#include "engine/lang/place.h"
 
 namespace probed::daemon {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 constexpr size_t kMaxSymbols = 1'000'000;
 
 std::string PathOf(const std::string& location) {
-  return location.substr(0, location.rfind(':'));
+  return location.substr(0, lang::PathEnd(location, lang::Dialect::kExtended));
 }
 
 }  // namespace

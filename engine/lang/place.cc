@@ -17,21 +17,11 @@ Refusal Refuse(RefusalCode code, size_t column, int error_number = EINVAL) {
   return {code, error_number, 1, static_cast<int>(column), {}, {}, {}};
 }
 
-// Where PATH ends. A symbol may hold "::", which separates scopes, not a path.
-size_t SeparatorOf(std::string_view token, Dialect dialect) {
-  size_t colon = token.rfind(':');
-  if (dialect == Dialect::kKernel) return colon;
-  while (colon != std::string_view::npos && colon > 0 && token[colon - 1] == ':') {
-    colon = colon < 2 ? std::string_view::npos : token.rfind(':', colon - 2);
-  }
-  return colon;
-}
-
 Judged<size_t> FindSeparator(std::string_view token, Dialect dialect) {
   if (dialect == Dialect::kKernel && token.find('/') == std::string_view::npos) {
     return Refuse(RefusalCode::kPlaceWithoutPath, 0);
   }
-  const size_t colon = SeparatorOf(token, dialect);
+  const size_t colon = PathEnd(token, dialect);
   if (colon == std::string_view::npos || colon + 1 == token.size()) {
     return Refuse(RefusalCode::kPlaceWithoutOffset, 0);
   }
@@ -135,6 +125,15 @@ Judged<std::string> TakeGroup(std::string_view text, size_t separator, int colum
 }
 
 }  // namespace
+
+size_t PathEnd(std::string_view token, Dialect dialect) {
+  size_t colon = token.rfind(':');
+  if (dialect == Dialect::kKernel) return colon;
+  while (colon != std::string_view::npos && colon > 0 && token[colon - 1] == ':') {
+    colon = colon < 2 ? std::string_view::npos : token.rfind(':', colon - 2);
+  }
+  return colon;
+}
 
 Judged<Place> ParsePlace(std::string_view token, Dialect dialect, FileNamespace& files) {
   Place place;

@@ -21,6 +21,10 @@ struct Place {
   uint64_t inode = 0;
 };
 
+// The ':' behind PATH, npos without one. In the extended dialect a symbol may hold "::", which
+// separates scopes.
+size_t PathEnd(std::string_view token, Dialect dialect);
+
 Judged<Place> ParsePlace(std::string_view token, Dialect dialect, FileNamespace& files);
 
 // "0x" and 16 digits, then the reference counter if there is one: the read-back form.

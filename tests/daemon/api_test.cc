@@ -270,6 +270,10 @@ TEST_F(ApiTest, ModulesAndSymbols) {
   EXPECT_EQ(explained.tactic(), "jump");
   ASSERT_FALSE(explained.region().empty());
   EXPECT_EQ(explained.region(0), explained.instruction());
+  explain.set_location(VictimPath() + ":scope::tick");
+  EXPECT_EQ(ReasonOf(Call(*client_.symbols, &v1::SymbolService::Stub::ExplainLocation, explain,
+                          explained)),
+            "SYMBOL_NOT_FOUND");
 
   v1::ExplainFileRequest file;
   file.set_parent(target.name());
