@@ -171,11 +171,11 @@ TEST_F(ReturnTest, CoroutineOutlivesItsThread) {
 }
 
 TEST_F(ReturnTest, CoroutineThrowsInAnotherThread) {
-  Puppet puppet("migrating");
+  Puppet puppet("coroutine", {"throw"});
   TargetId target = Attach(puppet);
   ProbeId probe = Define(target, fmt::format("r:t/work {}:work", puppet.path()));
-  EXPECT_EQ(puppet.Ask("50"), "1275");
-  EXPECT_EQ(puppet.Ask("-50"), "1275");
+  EXPECT_EQ(puppet.Ask("50"), "1275000");
+  EXPECT_EQ(puppet.Ask("-50"), "1275000");
   EXPECT_EQ(Counters(probe).hits, 100u);
   EXPECT_EQ(Counters(probe).missed, 100u);
 }
