@@ -27,21 +27,23 @@ void StringCode::FindNul(Label& found) {
   a_.jnz(found);
 }
 
-void StringCode::Measure(int32_t offset, std::optional<uint32_t> length_word) {
-  Label next, found, too_long, done;
-  const auto leave_word = [&](const auto& word) {
-    if (length_word) a_.mov(dword[rsp + *length_word], word);
-  };
-  a_.lea(rdx, ptr[kValue + offset]);
+// rdx: where the string begins. rsi, rax = the aligned word there; bytes before it are no NULs.
+void StringCode::LoadFirstWord(Label& fault) {
   a_.mov(rsi, rdx);
   a_.and_(rsi, -8);
-  a_.MayFault(done);
+  a_.MayFault(fault);
   a_.mov(rax, ptr[rsi]);
   a_.lea(ecx, ptr[rdx * 8]);  // shifts take it modulo 64
   a_.mov(r9, -1);
   a_.shl(r9, cl);
   a_.not_(r9);
-  a_.or_(rax, r9);  // bytes before the string are no NULs
+  a_.or_(rax, r9);
+}
+
+void StringCode::Measure(int32_t offset, std::optional<uint32_t> length_word) {
+  Label next, found, too_long, done;
+  a_.lea(rdx, ptr[kValue + offset]);
+  LoadFirstWord(done);
   a_.L(next);
   FindNul(found);
   a_.add(rsi, 8);
@@ -58,22 +60,30 @@ void StringCode::Measure(int32_t offset, std::optional<uint32_t> length_word) {
   a_.sub(rsi, rdx);
   a_.add(rsi, rcx);
   a_.cmp(rsi, max_string_);
-  if (kernel_rules_) {
-    a_.ja(done);
-    leave_word(esi);
-    Count(rsi);
-    a_.L(too_long);
-  } else {
-    Label add;
-    leave_word(esi);
-    a_.jbe(add);
-    a_.L(too_long);
-    leave_word(max_string_ | lang::kTruncatedBit);
-    a_.mov(esi, max_string_);
-    a_.L(add);
-    Count(rsi);
-  }
+  CountMeasured(length_word, too_long, done);
   a_.L(done);
+}
+
+// rsi: the length, compared with the longest that is stored.
+void StringCode::CountMeasured(std::optional<uint32_t> length_word, Label& too_long, Label& fault) {
+  const auto leave_word = [&](const auto& word) {
+    if (length_word) a_.mov(dword[rsp + *length_word], word);
+  };
+  if (kernel_rules_) {
+    a_.ja(fault);
+    leave_word(esi);
+    Count(rsi);
+    a_.L(too_long);
+    return;
+  }
+  Label add;
+  leave_word(esi);
+  a_.jbe(add);
+  a_.L(too_long);
+  leave_word(max_string_ | lang::kTruncatedBit);
+  a_.mov(esi, max_string_);
+  a_.L(add);
+  Count(rsi);
 }
 
 void StringCode::Count(const Xbyak::Reg64& length) {
@@ -83,12 +93,8 @@ void StringCode::Count(const Xbyak::Reg64& length) {
   a_.add(kTotal, rax);
 }
 
-// Its bytes may have changed meanwhile, but not its length.
-void StringCode::CopyMeasured(int32_t offset, uint32_t length_word, uint32_t slot) {
-  const auto fault = std::make_shared<Label>();
-  const auto done = std::make_shared<Label>();
-  Label words, last, brief;
-  a_.lea(rsi, ptr[kValue + offset]);
+// ecx = the length, without kTruncatedBit.
+void StringCode::StoreMeasuredSlot(uint32_t length_word, uint32_t slot) {
   a_.mov(ecx, dword[rsp + length_word]);
   a_.mov(eax, edi);
   a_.sub(eax, kRecord.cvt32());
@@ -96,22 +102,19 @@ void StringCode::CopyMeasured(int32_t offset, uint32_t length_word, uint32_t slo
   a_.mov(dword[kRecord + (payload_ + slot)], eax);
   a_.mov(dword[kRecord + (payload_ + slot + 4)], ecx);
   if (!kernel_rules_) a_.and_(ecx, ~lang::kTruncatedBit);
+}
+
+// Its bytes may have changed meanwhile, but not its length.
+void StringCode::CopyMeasured(int32_t offset, uint32_t length_word, uint32_t slot) {
+  const auto fault = std::make_shared<Label>();
+  const auto done = std::make_shared<Label>();
+  Label brief;
+  a_.lea(rsi, ptr[kValue + offset]);
+  StoreMeasuredSlot(length_word, slot);
   a_.lea(r9, ptr[kCursor + rcx]);
   a_.cmp(ecx, 8);
   a_.jb(brief);
-  a_.L(words);
-  a_.MayFault(*fault);
-  a_.mov(rax, ptr[rsi]);
-  a_.mov(ptr[kCursor], rax);
-  a_.add(rsi, 8);
-  a_.add(kCursor, 8);
-  a_.sub(ecx, 8);
-  a_.cmp(ecx, 8);
-  a_.jae(words);
-  a_.L(last);  // overlaps the word before, so as not to read behind the string
-  a_.MayFault(*fault);
-  a_.mov(rax, ptr[rsi + rcx - 8]);
-  a_.mov(ptr[kCursor + rcx - 8], rax);
+  CopyWords(*fault);
   a_.jmp(*done);
   a_.L(brief);
   CopyShort(*fault);
@@ -122,6 +125,23 @@ void StringCode::CopyMeasured(int32_t offset, uint32_t length_word, uint32_t slo
     a_.mov(dword[kRecord + (payload_ + slot + 4)], lang::kFaultSlot);
     a_.jmp(*done, CodeGenerator::T_NEAR);
   });
+}
+
+// At least one. The last overlaps the one before, so as not to read behind the string.
+void StringCode::CopyWords(Label& fault) {
+  Label next;
+  a_.L(next);
+  a_.MayFault(fault);
+  a_.mov(rax, ptr[rsi]);
+  a_.mov(ptr[kCursor], rax);
+  a_.add(rsi, 8);
+  a_.add(kCursor, 8);
+  a_.sub(ecx, 8);
+  a_.cmp(ecx, 8);
+  a_.jae(next);
+  a_.MayFault(fault);
+  a_.mov(rax, ptr[rsi + rcx - 8]);
+  a_.mov(ptr[kCursor + rcx - 8], rax);
 }
 
 // Less than a word. Near the end of a page, where a whole word could reach into another, the one

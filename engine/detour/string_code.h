@@ -36,9 +36,12 @@ class StringCode {
 
  private:
   void FindNul(Label& found);
+  void LoadFirstWord(Label& fault);
+  void CountMeasured(std::optional<uint32_t> length_word, Label& too_long, Label& fault);
+  void StoreMeasuredSlot(uint32_t length_word, uint32_t slot);
+  void CopyWords(Label& fault);
   void CopyShort(Label& fault);
   void CopyFirstWord(Label& found, Label& fault);
-  void EndTooLong();
 
   Assembler& a_;
   const uint32_t payload_;
