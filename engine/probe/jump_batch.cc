@@ -154,13 +154,15 @@ bool JumpBatch::DropReturnedTo(std::vector<Ready>& ready) {
     }
   }
   std::sort(middles.begin(), middles.end());
-  std::unordered_set<uint64_t> found;
-  for (tracee::Stopped* thread : threads_)
-    FindOnStack(*thread, middles, found);
-  if (found.empty()) return false;
+  auto found = FindOnStacks(threads_, middles);
+  if (found.ok() && found->empty()) return false;
   return std::erase_if(ready, [&](const Ready& entry) {
            const auto& optimization = entry.second;
-           bool returned_to = std::any_of(found.begin(), found.end(), [&](uint64_t address) {
+           if (!found.ok()) {
+             GiveUp(optimization, found.error().message);
+             return true;
+           }
+           bool returned_to = std::any_of(found->begin(), found->end(), [&](uint64_t address) {
              return RemoteAddr{address} > optimization->site &&
                     RemoteAddr{address} < optimization->region_end();
            });

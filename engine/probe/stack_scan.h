@@ -1,19 +1,21 @@
 #pragma once
-// Which code addresses a thread's stack may hold. Tracer thread only.
+// Which code addresses the threads of a process may return to from signal handlers. Tracer thread.
 
 #include <cstdint>
 #include <span>
 #include <unordered_set>
+#include <vector>
 
+#include "base/result.h"
 #include "engine/tracee/stopped.h"
 
 namespace probed::probe {
 
-// Adds those of `wanted` (ascending) that stand in some aligned word of the stack that the thread
-// runs on, at most kMaxScannedStack bytes from its stack pointer up. A signal frame keeps the
-// interrupted ip in such a word (struct rt_sigframe).
-inline constexpr size_t kMaxScannedStack = 1u << 20;
-void FindOnStack(tracee::Stopped& stopped, std::span<const uint64_t> wanted,
-                 std::unordered_set<uint64_t>& found);
+// Those of `wanted` (ascending) that stand in some aligned word of the stacks that the threads, all
+// of one process, run on, or were interrupted on: a signal frame (struct rt_sigframe) keeps the
+// interrupted ip in such a word, and says where the stack was. Stacks are read from the stack
+// pointer up to their end; of a mapping too large to be a stack, 1 MiB.
+Result<std::unordered_set<uint64_t>> FindOnStacks(const std::vector<tracee::Stopped*>& threads,
+                                                  std::span<const uint64_t> wanted);
 
 }  // namespace probed::probe

@@ -145,6 +145,22 @@ TEST_F(OptimizedTest, ValuesAreTheSameUnderTheAlignmentCheck) {
   EXPECT_EQ(MechanismOf(probe), Mechanism::kOptimized);
 }
 
+// The jump is not written over the instruction that a handler, wherever its frame is, returns to.
+TEST_F(OptimizedTest, HandlersReturnIntoNoJump) {
+  for (int kind = 0; kind <= 2; ++kind) {
+    Puppet puppet("harsh");
+    TargetId target = Attach(puppet);
+    ASSERT_EQ(puppet.Ask(fmt::format("handle {}", kind)), "inside");
+    ProbeId probe = Define(target, fmt::format("p:t/in {}:late", puppet.path()));
+    EXPECT_TRUE(Eventually([&] {
+      return ReasonOf(probe).find("a signal handler may return") != std::string::npos;
+    })) << kind
+        << ": " << ReasonOf(probe);
+    EXPECT_EQ(puppet.Ask("go on"), "0");
+    EXPECT_EQ(puppet.Ask("strict 1"), "1");
+  }
+}
+
 // Its registers cannot be had back, so it is told what happened where it is.
 TEST_F(OptimizedTest, AThreadWhoseStackIsUnmappedGetsItsSignal) {
   Puppet puppet("harsh");

@@ -1,6 +1,9 @@
 // Calls look() under conditions that code of ours has to live with too. A line "strict N": N times
 // with the alignment check on (EFLAGS.AC); prints what they returned. "vanish N": until its stack
-// is unmapped under it, N times; prints how often that was seen.
+// is unmapped under it, N times; prints how often that was seen. "handle 0": prints "inside" in a
+// handler that has interrupted late() at its second instruction, and returns from it after the next
+// line. 1: that handler has 2 MiB on its stack. 2: a second one has interrupted it meanwhile, which
+// runs on a stack of its own.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -29,6 +32,12 @@ __asm__(
     "mov %rdi,%rsp\nmov %rsi,%rdi\nmov %rdx,%rsi\n"
     "1: call look\njmp 1b\n.size look_from,.-look_from\n");
 
+// Faults at its second instruction.
+long late(const char* from);
+__asm__(
+    ".text\n.globl late\n.type late,@function\nlate:\n"
+    "mov %rdi,%rdx\nmovsbq (%rdx),%rax\nret\n.size late,.-late\n");
+
 enum { kStackBytes = 64 << 10 };
 static char long_text[4096];
 static _Alignas(8) char odd[64] = "?not aligned";
@@ -40,6 +49,46 @@ static void on_segv(int number) {
   siglongjmp(back, 1);
 }
 
+static char* page;
+static volatile long how;
+
+static void wait_for_line(int number) {
+  (void)number;
+  char line[64];
+  printf("inside\n");
+  if (!fgets(line, sizeof line, stdin)) exit(1);
+}
+
+static __attribute__((noinline)) void wait_deep(void) {
+  volatile char space[2 << 20];
+  space[0] = 1;
+  wait_for_line(space[0]);
+}
+
+static void on_late(int number) {
+  if (how == 0) wait_for_line(number);
+  if (how == 1) wait_deep();
+  if (how == 2) raise(SIGUSR1);
+  mprotect(page, 4096, PROT_READ);
+}
+
+static void use_alternate_stack(void) {
+  static char alternate[64 << 10];
+  stack_t place = {.ss_sp = alternate, .ss_size = sizeof alternate};
+  sigaltstack(&place, NULL);
+}
+
+static long handle(long kind) {
+  struct sigaction on_this = {.sa_handler = on_late};
+  struct sigaction on_other = {.sa_handler = wait_for_line, .sa_flags = SA_ONSTACK};
+  use_alternate_stack();
+  sigaction(SIGSEGV, &on_this, NULL);
+  sigaction(SIGUSR1, &on_other, NULL);
+  how = kind;
+  page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return late(page);
+}
+
 static void* unmap(void* unused) {
   for (volatile int i = 0; i < 20000; ++i) {
   }
@@ -48,10 +97,8 @@ static void* unmap(void* unused) {
 }
 
 static long vanish(long wanted) {
-  static char alternate[64 << 10];
-  stack_t place = {.ss_sp = alternate, .ss_size = sizeof alternate};
   struct sigaction action = {.sa_handler = on_segv, .sa_flags = SA_ONSTACK};
-  sigaltstack(&place, NULL);
+  use_alternate_stack();
   sigaction(SIGSEGV, &action, NULL);
   memset(long_text, 'x', sizeof long_text - 1);
   volatile long seen = 0;
@@ -75,9 +122,10 @@ int main(void) {
   while (fgets(line, sizeof line, stdin)) {
     long n = 0;
     if (sscanf(line, "%15s %ld", word, &n) != 2) continue;
-    long answer = strcmp(word, "strict") == 0
-                      ? look_strictly(odd + 1, (const unsigned*)(odd + 33), n)
-                      : vanish(n);
+    long answer = 0;
+    if (!strcmp(word, "strict")) answer = look_strictly(odd + 1, (const unsigned*)(odd + 33), n);
+    if (!strcmp(word, "vanish")) answer = vanish(n);
+    if (!strcmp(word, "handle")) answer = handle(n);
     printf("%ld\n", answer);
   }
   return 0;
