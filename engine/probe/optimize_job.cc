@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/probe/displacement.h"
 #include "engine/tracee/code_arena.h"
 
 namespace probed::probe {
@@ -19,17 +20,6 @@ constexpr detour::SharedMemory kLongestToName{
     .control = uint64_t{0x7fff} << 32,
     .ring = uint64_t{0x7fff} << 32,
     .geometry = {.cpu_count = 1024, .ring_bytes = uint64_t{1} << 30}};
-
-// A thread that has to leave the displaced instructions is stepped to their end: that must not take
-// for ever, and what the step changes must not be seen.
-std::string RuleAgainst(const std::vector<arch::Instruction>& region) {
-  for (const arch::Instruction& instruction : region) {
-    if (instruction.is_syscall) return "it would displace a system call";
-    if (instruction.pushes_flags) return "it would displace an instruction that sees the trap flag";
-    if (instruction.repeats) return "it would displace a repeated string instruction";
-  }
-  return "";
-}
 
 Result<std::vector<arch::Instruction>> DecodeAt(const std::vector<arch::Instruction>& region,
                                                 RemoteAddr address) {
@@ -127,7 +117,7 @@ std::string PlanOne(Candidate& candidate, const elf::File& file, PatchPlanner& p
   auto region = DecodeAt(candidate.plan.region, candidate.site);
   if (!region.ok()) return region.error().message;
   candidate.region = std::move(region).value();
-  if (std::string rule = RuleAgainst(candidate.region); !rule.empty()) return rule;
+  if (auto rule = RuleAgainstDisplacing(file, candidate.region); !rule.empty()) return rule;
   if (std::string why = TakeBytes(candidate, file, *link); !why.empty()) return why;
   candidate.window = WindowOf(candidate, *link);
   auto probes = ProbesOf(candidate);
