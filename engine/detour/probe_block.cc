@@ -163,12 +163,9 @@ void ProbeBlockEmitter::EmitCpuAndTime() {
   a_.cmova(ecx, eax);
 }
 
-// On success: kRecord, kCommit, r9 = time. rsi = the ring's head, rdx = its tail, rcx = its
-// records.
-void ProbeBlockEmitter::EmitReservation() {
+// Of this CPU's ring: rsi = its head, rdx = its tail, rcx = its records.
+void ProbeBlockEmitter::EmitRingAddresses() {
   const ring::Geometry& geometry = place_.memory.geometry;
-  const auto ring_bytes = static_cast<uint32_t>(geometry.ring_bytes);
-  EmitCpuAndTime();
   a_.shl(ecx, std::countr_zero(sizeof(ring::RingTail)));
   a_.mov(rsi, place_.memory.ring + geometry.head_offset(0));
   a_.lea(rsi, ptr[rsi + rcx * (sizeof(ring::RingHeader) / sizeof(ring::RingTail))]);
@@ -177,6 +174,24 @@ void ProbeBlockEmitter::EmitReservation() {
   a_.shl(rcx, std::countr_zero(geometry.ring_bytes / sizeof(ring::RingTail)));
   a_.mov(rax, place_.memory.ring + geometry.records_offset(0));
   a_.add(rcx, rax);
+}
+
+// kCommit |= the record's length.
+void ProbeBlockEmitter::AddLengthToCommit() {
+  if (!has_data_) {
+    a_.or_(kCommit, RoundUp(FixedLength()) / ring::kRecordAlignment);
+    return;
+  }
+  a_.shr(r11d, 3);
+  a_.or_(kCommit, r11);
+  a_.shl(r11d, 3);
+}
+
+// On success: kRecord, kCommit, r9 = time.
+void ProbeBlockEmitter::EmitReservation() {
+  const auto ring_bytes = static_cast<uint32_t>(place_.memory.geometry.ring_bytes);
+  EmitCpuAndTime();
+  EmitRingAddresses();
   a_.L(retry_);
   a_.mov(r10, ptr[rdx]);
   a_.mov(rax, ptr[rsi]);
@@ -196,13 +211,7 @@ void ProbeBlockEmitter::EmitReservation() {
     a_.mov(kCommit, rax);
     a_.shl(kCommit, kCommitShift);
   });
-  if (has_data_) {
-    a_.shr(r11d, 3);
-    a_.or_(kCommit, r11);
-    a_.shl(r11d, 3);
-  } else {
-    a_.or_(kCommit, RoundUp(FixedLength()) / ring::kRecordAlignment);
-  }
+  AddLengthToCommit();
   a_.lock();
   a_.cmpxchg(ptr[rsi], rdi);
   block_.reserved.push_back({.begin = a_.here(), .end = 0, .tentative = true});

@@ -24,6 +24,8 @@ class ProbeBlockEmitter {
   void EmitSampling();
   void EmitMeasure();
   void EmitCpuAndTime();
+  void EmitRingAddresses();
+  void AddLengthToCommit();
   void EmitReservation();
   void EmitPadding();
   void EmitHeader();
