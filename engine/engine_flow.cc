@@ -3,6 +3,7 @@
 
 #include "engine/engine.h"
 #include "engine/engine_state.h"
+#include "engine/probe/displacement.h"
 #include "engine/probe/flow_source.h"
 #include "engine/probe/flow_statistics.h"
 
@@ -46,6 +47,11 @@ Result<JumpExplanation> Engine::ExplainJump(std::optional<TargetId> target, cons
   for (const arch::Instruction& instruction : plan.region)
     explanation.region.push_back(instruction.text);
   explanation.no_jump = std::move(plan.why);
+  if (plan.tactic == arch::Tactic::kNone) return explanation;
+  std::string rule = probe::RuleAgainstDisplacing(*named.file, plan.region);
+  if (rule.empty()) return explanation;
+  explanation.tactic.clear();
+  explanation.no_jump = std::move(rule);
   return explanation;
 }
 

@@ -110,15 +110,25 @@ grpc::Status SymbolService::ResolveSymbol(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
+// The code allows a jump; whether there would be one is the operator's choice.
+void SymbolService::AddJump(engine::Explanation& explanation) {
+  if (context_.engine.optimization()) {
+    explanation.mechanism = engine::Mechanism::kOptimized;
+  } else if (explanation.reason.empty()) {
+    explanation.reason = "optimization is off";
+  }
+}
+
 grpc::Status SymbolService::ExplainLocation(grpc::ServerContext*,
                                             const v1::ExplainLocationRequest* request,
                                             v1::ExplainLocationResponse* response) {
   const auto target = Scope(request->parent(), PathOf(request->location()));
   if (!target.ok()) return ToStatus(target.error());
-  const auto explanation = context_.engine.Explain(*target, request->location());
+  auto explanation = context_.engine.Explain(*target, request->location());
   if (!explanation.ok()) return ToStatus(explanation.error());
   auto jump = context_.engine.ExplainJump(*target, explanation->path, explanation->offset);
   if (!jump.ok()) jump = engine::JumpExplanation{"", {}, jump.error().message};
+  if (!jump->tactic.empty()) AddJump(*explanation);
   *response = ToProto(*explanation, *jump);
   return grpc::Status::OK;
 }

@@ -270,6 +270,16 @@ TEST_F(ApiTest, ModulesAndSymbols) {
   EXPECT_EQ(explained.tactic(), "jump");
   ASSERT_FALSE(explained.region().empty());
   EXPECT_EQ(explained.region(0), explained.instruction());
+  for (bool on : {true, false}) {
+    v1::SetOptimizationRequest optimization;
+    optimization.set_enabled(on);
+    v1::ServerInfo info;
+    ASSERT_TRUE(
+        Call(*client_.server, &v1::ServerService::Stub::SetOptimization, optimization, info).ok());
+    ASSERT_TRUE(
+        Call(*client_.symbols, &v1::SymbolService::Stub::ExplainLocation, explain, explained).ok());
+    EXPECT_EQ(explained.mechanism(), on ? v1::MECHANISM_OPTIMIZED : v1::MECHANISM_BOOSTED);
+  }
   explain.set_location(VictimPath() + ":scope::tick");
   EXPECT_EQ(ReasonOf(Call(*client_.symbols, &v1::SymbolService::Stub::ExplainLocation, explain,
                           explained)),
