@@ -112,10 +112,15 @@ grpc::Status SymbolService::ResolveSymbol(grpc::ServerContext*,
 
 // The code allows a jump; whether there would be one is the operator's choice.
 void SymbolService::AddJump(engine::Explanation& explanation) {
+  if (explanation.mechanism != engine::Mechanism::kBoosted) return;
   if (context_.engine.optimization()) {
     explanation.mechanism = engine::Mechanism::kOptimized;
-  } else if (explanation.reason.empty()) {
-    explanation.reason = "optimization is off";
+    explanation.reason =
+        "a jump leads to code that records the hit in the program itself; until "
+        "it is written, " +
+        explanation.reason;
+  } else {
+    explanation.reason = "optimization is off; " + explanation.reason;
   }
 }
 
@@ -128,7 +133,7 @@ grpc::Status SymbolService::ExplainLocation(grpc::ServerContext*,
   if (!explanation.ok()) return ToStatus(explanation.error());
   auto jump = context_.engine.ExplainJump(*target, explanation->path, explanation->offset);
   if (!jump.ok()) jump = engine::JumpExplanation{"", {}, jump.error().message};
-  if (!jump->tactic.empty()) AddJump(*explanation);
+  if (!jump->tactic.empty() && explanation->on_boundary) AddJump(*explanation);
   *response = ToProto(*explanation, *jump);
   return grpc::Status::OK;
 }

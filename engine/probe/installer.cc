@@ -159,6 +159,9 @@ std::vector<std::unique_ptr<Site>> Installer::Preview(
       auto copy = arch::BuildCopy(plan.instruction, plan.address.value, near.value);
       if (copy.ok()) site->set_copy(near, std::move(copy).value());
       site->AddProbe(plan.probe);
+      std::string obstacle = optimizer_.ObstacleOf(*site);
+      site->set_obstacle(!obstacle.empty() ? obstacle
+                                           : "it becomes a jump if its code allows that");
       sites.push_back(std::move(site));
     }
   }

@@ -50,6 +50,9 @@ class Optimizer {
   // Changes the sites that exist as well. Outside observer callbacks.
   Status SetEnabled(bool enabled);
 
+  // What keeps a site from being optimized, whatever its code is; empty: nothing.
+  std::string ObstacleOf(const Site& site) const;
+
   // All threads of the process are stopped.
   Status Unoptimize(std::vector<tracee::Stopped*>& threads, ProcessState& state,
                     std::span<Site* const> sites);
@@ -74,7 +77,6 @@ class Optimizer {
   ProcessState* Find(event::TargetId target) const;
   ProcessState* FindImage(const OptimizeJob& job) const;
   std::vector<Candidate> Collect(ProcessState& state) const;
-  std::string ObstacleOf(const Site& site) const;
   void Reserve(OptimizeJob& job);
   Status ReserveIn(tracee::Stopped& stopped, ProcessState& state, OptimizeJob& job);
   Status MakeRing(tracee::Stopped& stopped, ProcessState& state);

@@ -279,6 +279,7 @@ TEST_F(ApiTest, ModulesAndSymbols) {
     ASSERT_TRUE(
         Call(*client_.symbols, &v1::SymbolService::Stub::ExplainLocation, explain, explained).ok());
     EXPECT_EQ(explained.mechanism(), on ? v1::MECHANISM_OPTIMIZED : v1::MECHANISM_BOOSTED);
+    EXPECT_EQ(explained.reason().starts_with("optimization is off"), !on) << explained.reason();
   }
   explain.set_location(VictimPath() + ":scope::tick");
   EXPECT_EQ(ReasonOf(Call(*client_.symbols, &v1::SymbolService::Stub::ExplainLocation, explain,

@@ -1,25 +1,16 @@
 // Letting go of a process that cannot be let go of: bounded in time, told, and nobody is harmed.
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include "base/file.h"
 #include "engine/sys/proc.h"
 #include "tests/engine/harness.h"
+#include "tests/support/eventually.h"
 
 namespace probed::engine {
 namespace {
 
 using std::chrono::steady_clock;
-
-bool Eventually(const std::function<bool()>& condition) {
-  const auto end = steady_clock::now() + std::chrono::seconds(10);
-  while (!condition()) {
-    if (steady_clock::now() > end) return false;
-    ::sched_yield();
-  }
-  return true;
-}
 
 bool Sleeps(pid_t tid) {
   auto status = sys::ReadTaskStatus(tid);

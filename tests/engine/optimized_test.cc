@@ -15,6 +15,7 @@
 
 #include "engine/lang/payload.h"
 #include "tests/engine/harness.h"
+#include "tests/support/eventually.h"
 
 namespace probed::engine {
 namespace {
@@ -36,14 +37,6 @@ class OptimizedTest : public EngineTest {
     return id;
   }
   Mechanism MechanismOf(ProbeId id) { return engine_->GetProbe(id)->mechanism; }
-  static bool Eventually(const std::function<bool()>& condition) {
-    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > deadline) return false;
-      std::this_thread::yield();
-    }
-    return true;
-  }
   std::string ReasonOf(ProbeId id) { return engine_->GetProbe(id)->reason; }
 };
 
@@ -78,6 +71,20 @@ TEST_F(OptimizedTest, HitsHaveTheProgramsCountAndValues) {
   EXPECT_EQ(report.warning, "");
   EXPECT_EQ(ChangedTextBytes(puppet.pid()), 0u);
   EXPECT_EQ(puppet.Ask("10"), "1010 1104130");
+}
+
+TEST_F(OptimizedTest, ADryRunTellsWhatIsInTheWay) {
+  Puppet puppet("counter");
+  TargetId target = Attach(puppet);
+  auto foretell = [&](const std::string& kind, bool optimize) {
+    auto outcome =
+        engine_->CreateProbes(target, {fmt::format("{}:t/in {}:work", kind, puppet.path())},
+                              {.validate_only = true, .optimize = optimize});
+    return outcome.ok() && outcome->probes.size() == 1 ? outcome->probes.front().reason : "";
+  };
+  EXPECT_EQ(foretell("p", true), "it becomes a jump if its code allows that");
+  EXPECT_EQ(foretell("p", false), "a probe here is not to be optimized");
+  EXPECT_EQ(foretell("r", true), "a return probe needs a trap at the function's entry");
 }
 
 TEST_F(OptimizedTest, NothingIsLeftOfItsMemory) {
