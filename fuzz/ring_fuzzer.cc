@@ -46,8 +46,9 @@ class Input {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static auto* const memory = new Memory;
   const size_t records = kGeometry.records_offset(0);
+  // Heads and records; what lies around them is not the reader's.
   std::memset(memory->ring.data() + kGeometry.head_offset(0), 0,
-              memory->ring.size() - kGeometry.head_offset(0));
+              kGeometry.shadow_offset(0) - kGeometry.head_offset(0));
   probed::ring::Reader reader(kGeometry, memory->control, memory->ring);
   Input input(data, size);
   while (!input.empty()) {
