@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "client/json_writer.h"
 #include "client/words.h"
 #include "engine/lang/print.h"
@@ -33,6 +35,9 @@ std::string ProbeLine(const v1::Probe& probe) {
   std::string line = fmt::format("{}  {}  {}  {}", probe.name(), Word(probe.state()),
                                  Word(probe.mechanism()), probe.definition());
   if (!probe.filter().empty()) line += fmt::format("  if {}", probe.filter());
+  if (probe.sampling().every() > 1) line += fmt::format("  1/{}", probe.sampling().every());
+  if (probe.sampling().per_second() > 0)
+    line += fmt::format("  {}/s", probe.sampling().per_second());
   if (!probe.reason().empty()) line += fmt::format("  ({})", probe.reason());
   return line;
 }
@@ -51,12 +56,15 @@ std::string ProbeJson(const v1::Probe& probe) {
   json.Key("symbol").String(probe.symbol());
   json.Key("enabled").Bool(probe.enabled());
   json.Key("filter").String(probe.filter());
+  json.Key("sample_every").Unsigned(std::max(probe.sampling().every(), 1u));
+  json.Key("rate_limit").Unsigned(probe.sampling().per_second());
   json.Key("state").String(Word(probe.state()));
   json.Key("mechanism").String(Word(probe.mechanism()));
   json.Key("reason").String(probe.reason());
   json.Key("hits").Unsigned(probe.counters().hits());
   json.Key("recorded").Unsigned(probe.counters().recorded());
   json.Key("filtered").Unsigned(probe.counters().filtered());
+  json.Key("sampled_out").Unsigned(probe.counters().sampled_out());
   json.Key("missed").Unsigned(probe.counters().missed());
   json.Key("lost").Unsigned(probe.counters().lost());
   json.EndObject();
@@ -96,9 +104,18 @@ std::string SiteJson(const v1::Site& site) {
 
 std::string ProfileLine(const v1::Probe& probe) {
   const auto& counters = probe.counters();
-  return lang::FormatProfileLine(probe.path(), probe.event(), counters.hits()) +
-         fmt::format(" {:15} {:15}  {}", counters.missed(), counters.lost(),
-                     Word(probe.mechanism()));
+  std::string line =
+      lang::FormatProfileLine(probe.path(), probe.event(), counters.hits()) +
+      fmt::format(" {:15} {:15}  {}", counters.missed(), counters.lost(), Word(probe.mechanism()));
+  return line + DroppedOnPurpose(probe);
+}
+
+std::string DroppedOnPurpose(const v1::Probe& probe) {
+  const auto& counters = probe.counters();
+  std::string text;
+  if (counters.filtered() != 0) text += fmt::format("  filtered {}", counters.filtered());
+  if (counters.sampled_out() != 0) text += fmt::format("  sampled out {}", counters.sampled_out());
+  return text;
 }
 
 std::string TargetLine(const v1::Target& target) {

@@ -18,8 +18,11 @@ std::string SiteLine(const v1::Site& site);
 std::string SiteJson(const v1::Site& site);
 
 // uprobe_profile's columns, misses as kprobe_profile has them, losses and the mechanism:
-// PATH EVENT HITS MISSED LOST MECHANISM
+// PATH EVENT HITS MISSED LOST MECHANISM, then what was dropped on purpose
 std::string ProfileLine(const v1::Probe& probe);
+
+// "  filtered N  sampled out N", each only where there are any.
+std::string DroppedOnPurpose(const v1::Probe& probe);
 
 std::string TargetLine(const v1::Target& target);
 std::string TargetJson(const v1::Target& target);

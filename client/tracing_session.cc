@@ -8,6 +8,8 @@
 #include <map>
 #include <utility>
 
+#include "client/print_probe.h"
+
 namespace probed::client {
 namespace {
 
@@ -31,7 +33,7 @@ std::string DescribeProbe(const v1::Probe& probe) {
   std::string text = fmt::format(
       "  {}:{}/{}  hits {}  missed {}  lost {}", probe.kind() == v1::PROBE_KIND_RETURN ? 'r' : 'p',
       probe.group(), probe.event(), counters.hits(), counters.missed(), counters.lost());
-  if (counters.filtered() != 0) text += fmt::format("  filtered {}", counters.filtered());
+  text += DroppedOnPurpose(probe);
   if (probe.state() == v1::Probe::STATE_PENDING) {
     text += fmt::format("  (never armed: {})", probe.reason());
   }

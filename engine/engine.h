@@ -15,6 +15,7 @@
 #include "engine/lang/definition_set.h"
 #include "engine/lang/schema.h"
 #include "engine/probe/mechanism.h"
+#include "engine/ring/sampling.h"
 
 namespace probed::probe {
 class PatchPlanner;
@@ -41,6 +42,7 @@ struct ProbeInfo {
   std::shared_ptr<const lang::EventSchema> schema;
   bool enabled = false;
   std::string filter;  // as written; empty: none
+  ring::Sampling sampling{};
   ProbeState state = ProbeState::kPending;
   Mechanism mechanism = Mechanism::kNone;
   std::string reason;  // why this mechanism and not a better one, or why pending
@@ -102,6 +104,7 @@ struct CreateOptions {
   uint32_t string_limit = 4096;  // up to 1 MiB
   std::string filter{};          // of every probe of the request; empty or "0": none
   bool optimize = true;          // a jump may take the breakpoint's place
+  ring::Sampling sampling{};     // of hits that pass the filter
 };
 
 struct LineError {

@@ -197,7 +197,11 @@ std::optional<LineError> Engine::SetFilter(ProbeId id, const std::string& filter
     return LineError{.line = 0, .error = ProbeNotFound(id), .verdict = {}, .in_filter = false};
   auto compiled = MakeFilter(*probe, filter);
   if (!compiled) return std::move(compiled).error();
-  Status synced = state_->Run([&] { return state_->Select(*probe, {*std::move(compiled)}); });
+  Status synced = state_->Run([&] {
+    probe::Selection selection = probe->selection;
+    selection.filter = *std::move(compiled);
+    return state_->Select(*probe, std::move(selection));
+  });
   if (synced.ok()) return std::nullopt;
   return LineError{
       .line = 0, .error = std::move(synced).error(), .verdict = {}, .in_filter = false};

@@ -118,6 +118,7 @@ ProbeInfo Engine::State::Describe(const probe::Probe& probe, const SiteIndex& si
                  .schema = probe.schema,
                  .enabled = probe.enabled,
                  .filter = probe.selection.filter ? probe.selection.filter->text : "",
+                 .sampling = probe.selection.sampling,
                  .state = probe.state(),
                  .mechanism = Mechanism::kNone,
                  .reason = probe.obstacle,

@@ -95,6 +95,7 @@ void ProbeRequest::Apply(size_t number, const std::string& line) {
   probe->definition = set_.Find(*applied.added);
   probe->schema = {probe->definition, &probe->definition->schema};
   probe->enabled = options_.enable;
+  probe->selection.sampling = options_.sampling;
   probe->remark = std::move(remark);
   probe->options = {.limits = {.max_string = options_.string_limit,
                                .kernel_string_rules = options_.dialect == lang::Dialect::kKernel},

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <map>
+#include <optional>
 
 #include "client/input.h"
 #include "client/json_writer.h"
@@ -93,6 +95,26 @@ void AppendLines(std::string_view bytes, std::vector<std::string>& lines) {
   }
 }
 
+// The number that an option means: N, or with both, PREFIX N SUFFIX.
+std::optional<uint32_t> NumberIn(std::string_view text, std::string_view prefix,
+                                 std::string_view suffix) {
+  if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
+  if (text.ends_with(suffix)) text.remove_suffix(suffix.size());
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number == 0) return std::nullopt;
+  return number;
+}
+
+CLI::Validator NumberWith(std::string prefix, std::string suffix) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        if (NumberIn(text, prefix, suffix)) return std::string();
+        return fmt::format("{} is not {}N{} with N from 1 to 4294967295", text, prefix, suffix);
+      },
+      "");
+}
+
 }  // namespace
 
 CLI::App* AddVerb(CLI::App& app, Invocation& invocation, const std::string& name,
@@ -140,6 +162,14 @@ void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options) {
                   "Record only hits that pass, e.g. 'size > 4096 && COMM ~ \"redis*\"'; holds for "
                   "every definition")
       ->type_name("EXPR");
+  verb.add_option("--sample", options.sample,
+                  "Of the hits that pass the filter record one in N, counting the rest")
+      ->check(NumberWith("1/", ""))
+      ->type_name("1/N");
+  verb.add_option("--rate", options.rate,
+                  "Record no more than N hits in each second, counting the rest")
+      ->check(NumberWith("", "/s"))
+      ->type_name("N/s");
 }
 
 void AddRequireArmedOption(CLI::App& verb, DefinitionOptions& options) {
@@ -172,6 +202,8 @@ v1::CreateProbesRequest DefinitionOptions::Request(const std::vector<std::string
   request.set_max_active(max_active);
   request.set_string_limit(string_limit);
   request.set_filter(filter);
+  if (auto every = NumberIn(sample, "1/", "")) request.mutable_sampling()->set_every(*every);
+  if (auto limit = NumberIn(rate, "", "/s")) request.mutable_sampling()->set_per_second(*limit);
   return request;
 }
 

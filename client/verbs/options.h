@@ -30,6 +30,8 @@ struct DefinitionOptions {
   uint32_t max_active = 0;
   uint32_t string_limit = 0;
   std::string filter;
+  std::string sample;
+  std::string rate;
 
   // All lines; blank lines and comments are left out. Errors: a file that cannot be read,
   // NOT_UTF8 (the API carries UTF-8 only).

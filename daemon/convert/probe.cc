@@ -30,6 +30,7 @@ v1::ProbeCounters ToProto(const engine::ProbeCounters& counters) {
   out.set_hits(counters.hits);
   out.set_recorded(counters.recorded);
   out.set_filtered(counters.filtered);
+  out.set_sampled_out(counters.sampled_out);
   out.set_missed(counters.missed);
   out.set_lost(counters.lost);
   return out;
@@ -90,6 +91,10 @@ v1::Probe ToProto(const engine::ProbeInfo& probe) {
   out.set_symbol(Utf8(probe.symbol));
   out.set_enabled(probe.enabled);
   out.set_filter(Utf8(probe.filter));
+  if (probe.sampling.is_needed()) {
+    out.mutable_sampling()->set_every(probe.sampling.every);
+    out.mutable_sampling()->set_per_second(probe.sampling.per_second);
+  }
   out.set_state(ToProto(probe.state));
   out.set_mechanism(ToProto(probe.mechanism));
   out.set_reason(Utf8(probe.reason));
@@ -152,6 +157,8 @@ Result<engine::CreateOptions> ToOptions(const v1::CreateProbesRequest& request) 
   options.max_active = request.max_active();
   options.string_limit = request.string_limit() ? request.string_limit() : kDefaultStringLimit;
   options.filter = request.filter();
+  options.sampling = {.every = std::max(request.sampling().every(), 1u),
+                      .per_second = request.sampling().per_second()};
   return options;
 }
 

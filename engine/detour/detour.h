@@ -36,7 +36,8 @@ struct DetourProbe {
   uint32_t index = 0;                        // in ProbeControl and ProbeCounters
   const lang::FilterCode* filter = nullptr;  // hits that fail it are counted as `filtered`
   uint16_t event_id = 0;                     // common_type
-  uint32_t every = 1;  // of those that pass, one in so many is recorded, the rest `filtered`
+  ring::Sampling sampling{};                 // of those that pass; the rest is `sampled_out`
+  uint64_t seconds_per_tick = 0;             // of the tsc, times 2^64; for Sampling::per_second
 };
 
 // What a site does for return probes: their trampoline takes the place of the return address.

@@ -5,6 +5,7 @@
 
 #include "engine/detour/body_registers.h"
 #include "engine/detour/filter_emitter.h"
+#include "engine/detour/sampling_code.h"
 
 namespace probed::detour {
 
@@ -84,7 +85,7 @@ void ProbeBlockEmitter::LoadMode() {
 
 // What is counted only is filtered all the same.
 bool ProbeBlockEmitter::IsSelective() const {
-  return probe_.filter != nullptr || probe_.every > 1;
+  return probe_.filter != nullptr || probe_.sampling.is_needed();
 }
 
 // The fixed part alone exceeds the kernel's limit.
@@ -105,24 +106,11 @@ uint32_t ProbeBlockEmitter::FixedLength() const {
 
 void ProbeBlockEmitter::EmitFilter() {
   if (probe_.filter != nullptr) FilterEmitter(a_, probe_, fetch_, place_).Emit(filtered_);
-  if (probe_.every > 1) EmitSampling();
+  EmitSampling(a_, probe_, place_, sampled_out_);
   if (!IsSelective()) return;
   LoadMode();
   a_.cmp(eax, ring::kModeRecord);
   a_.jne(not_recording_, kNear);
-}
-
-// `sampled` counts down, and a hit that takes it below zero is recorded and puts `every` on top. So
-// one in `every` is, however many threads there are.
-void ProbeBlockEmitter::EmitSampling() {
-  const SharedMemory& memory = place_.memory;
-  a_.mov(rdx, memory.ring + memory.geometry.counters_offset(probe_.index) +
-                  offsetof(ProbeCounters, sampled));
-  a_.lock();
-  a_.dec(qword[rdx]);
-  a_.jns(filtered_, kNear);
-  a_.lock();
-  a_.add(qword[rdx], probe_.every);
 }
 
 void ProbeBlockEmitter::EmitMeasure() {
@@ -289,6 +277,9 @@ void ProbeBlockEmitter::EmitCounting() {
   a_.jmp(count);
   a_.L(filtered_);
   a_.mov(eax, offsetof(ProbeCounters, filtered));
+  a_.jmp(count);
+  a_.L(sampled_out_);
+  a_.mov(eax, offsetof(ProbeCounters, sampled_out));
   a_.jmp(count);
   a_.L(lost_);
   a_.mov(eax, offsetof(ProbeCounters, lost));

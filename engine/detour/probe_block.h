@@ -21,7 +21,6 @@ class ProbeBlockEmitter {
 
  private:
   void EmitFilter();
-  void EmitSampling();
   void EmitMeasure();
   void EmitCpuAndTime();
   void EmitRingAddresses();
@@ -46,7 +45,7 @@ class ProbeBlockEmitter {
   FetchEmitter fetch_;
   ProbeBlock block_;
   std::vector<std::function<void()>> later_;  // what is left of the code before the reservation
-  Label oversize_, lost_, filtered_, not_recording_, retry_, padding_, end_;
+  Label oversize_, lost_, filtered_, sampled_out_, not_recording_, retry_, padding_, end_;
 };
 
 }  // namespace probed::detour

@@ -13,11 +13,12 @@ std::string_view MechanismName(Mechanism mechanism);  // "unoptimized", "boosted
 enum class ProbeState : uint8_t { kPending, kArmed, kDisabled, kGone };
 
 struct ProbeCounters {
-  // hits = recorded + filtered + missed, once no return is waited for.
+  // hits = recorded + filtered + sampled_out + missed, once no return is waited for.
   uint64_t hits = 0;  // entries into the probe, as uprobe_profile counts
   uint64_t recorded = 0;
   uint64_t filtered = 0;
-  uint64_t missed = 0;  // return probes: over maxactive, or the frame was unwound
+  uint64_t sampled_out = 0;  // left out by sampling, of those that passed the filter
+  uint64_t missed = 0;       // return probes: over maxactive, or the frame was unwound
   // Of those recorded: too big for the kernel dialect's buffer, or dropped before some subscriber
   // read it.
   uint64_t lost = 0;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/probe/displacement.h"
+#include "engine/ring/clock.h"
 #include "engine/tracee/code_arena.h"
 
 namespace probed::probe {
@@ -36,13 +37,16 @@ std::vector<detour::DetourProbe> ProbesOf(const Candidate& candidate) {
   std::vector<detour::DetourProbe> probes;
   for (size_t i = 0; i < candidate.probes.size(); ++i) {
     const Probe& probe = *candidate.probes[i];
+    const ring::Sampling& sampling = candidate.selections[i].sampling;
     const lang::Filter* filter = candidate.selections[i].filter.get();
     probes.push_back({.program = probe.definition->program.get(),
                       .limits = probe.options.limits,
                       .file_base = candidate.site.value - probe.definition->offset,
                       .index = i < candidate.indices.size() ? candidate.indices[i] : 0,
                       .filter = filter != nullptr ? &filter->code : nullptr,
-                      .event_id = EventId(probe.id)});
+                      .event_id = EventId(probe.id),
+                      .sampling = sampling,
+                      .seconds_per_tick = sampling.per_second > 0 ? ring::SecondsPerTick() : 0});
   }
   return probes;
 }

@@ -11,6 +11,7 @@
 #include "engine/lang/fetch_program.h"
 #include "engine/lang/filter.h"
 #include "engine/probe/mechanism.h"
+#include "engine/ring/sampling.h"
 
 namespace probed::probe {
 
@@ -24,6 +25,7 @@ struct ProbeOptions {
 // Which hits of a probe are recorded; the others are counted only.
 struct Selection {
   std::shared_ptr<const lang::Filter> filter;  // null: every hit passes
+  ring::Sampling sampling{};                   // of those that pass
 
   bool operator==(const Selection&) const = default;
 };
@@ -46,11 +48,12 @@ struct Probe {
 
   bool enabled = true;
   Selection selection;
-  uint32_t sites = 0;        // armed sites that carry it, over all processes
-  bool was_armed = false;    // tells gone from pending
-  uint32_t outstanding = 0;  // returns waited for
-  std::string remark;        // how its symbol was found, if that is worth a word
-  std::string obstacle;      // why it could not be armed where its file is mapped
+  ring::SamplingState sampling_state;  // at traps; each detour has its own
+  uint32_t sites = 0;                  // armed sites that carry it, over all processes
+  bool was_armed = false;              // tells gone from pending
+  uint32_t outstanding = 0;            // returns waited for
+  std::string remark;                  // how its symbol was found, if that is worth a word
+  std::string obstacle;                // why it could not be armed where its file is mapped
   ProbeCounters counters;
 
   bool is_return() const { return definition->kind == lang::ProbeKind::kReturn; }

@@ -12,6 +12,7 @@ void Add(ProbeCounters& counters, const RingCounts& counts) {
   counters.hits += counts.hits();
   counters.recorded += counts.recorded + counts.counted + counts.lost + counts.oversize;
   counters.filtered += counts.filtered;
+  counters.sampled_out += counts.sampled_out;
   counters.missed += counts.missed;
   counters.lost += counts.lost + counts.oversize;
 }

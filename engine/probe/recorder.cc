@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace probed::probe {
+namespace {
+
+constexpr uint64_t kNsPerSecond = 1'000'000'000;
+
+}  // namespace
 
 bool Recorder::Passes(const Probe& probe, const HitPlace& place, pid_t tid, StoppedContext& context,
                       std::span<const std::byte> payload) {
@@ -34,6 +39,11 @@ void Recorder::Record(Probe& probe, const HitPlace& place, ProcessState& state, 
   }
   if (!Passes(probe, place, tid, context, record.payload)) {
     ++probe.counters.filtered;
+    return;
+  }
+  const auto second = static_cast<uint32_t>(place.time.monotonic_ns / kNsPerSecond);
+  if (!ring::Take(probe.selection.sampling, probe.sampling_state, second)) {
+    ++probe.counters.sampled_out;
     return;
   }
   record.probe = probe.id;

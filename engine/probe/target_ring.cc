@@ -131,6 +131,11 @@ ring::ProbeControl& TargetRing::control_of(uint32_t index) {
                                                 geometry_.control_offset(index));
 }
 
+ring::ProbeCounters& TargetRing::counters_of(uint32_t index) {
+  return *reinterpret_cast<ring::ProbeCounters*>(records_.bytes().data() +
+                                                 geometry_.counters_offset(index));
+}
+
 Result<uint32_t> TargetRing::Claim(ProbeOfIndex probe) {
   std::lock_guard lock(mutex_);
   if (free_.empty()) {
@@ -149,6 +154,7 @@ Result<uint32_t> TargetRing::Claim(ProbeOfIndex probe) {
   slot.probe = std::move(probe);
   slot.claimed = true;
   (void)Count(index);
+  counters_of(index).sampling = {};
   return index;
 }
 
@@ -171,11 +177,11 @@ RingCounts TargetRing::TakeCounts(uint32_t index) {
 
 RingCounts TargetRing::Count(uint32_t index) {
   Slot& slot = slots_[index];
-  const auto& shared = *reinterpret_cast<const ring::ProbeCounters*>(
-      records_.bytes().data() + geometry_.counters_offset(index));
+  const ring::ProbeCounters& shared = counters_of(index);
   return {.recorded = Advance(slot.taken.recorded, slot.read),
           .counted = Advance(slot.taken.counted, Load(shared.counted)),
           .filtered = Advance(slot.taken.filtered, Load(shared.filtered)),
+          .sampled_out = Advance(slot.taken.sampled_out, Load(shared.sampled_out)),
           .missed = Advance(slot.taken.missed, Load(shared.missed)),
           .lost = Advance(slot.taken.lost, Load(shared.lost)),
           .oversize = Advance(slot.taken.oversize, Load(shared.oversize))};

@@ -35,11 +35,14 @@ struct RingCounts {
   uint64_t recorded = 0;  // and read
   uint64_t counted = 0;
   uint64_t filtered = 0;
+  uint64_t sampled_out = 0;
   uint64_t missed = 0;
   uint64_t lost = 0;
   uint64_t oversize = 0;
 
-  uint64_t hits() const { return recorded + counted + filtered + missed + lost + oversize; }
+  uint64_t hits() const {
+    return recorded + counted + filtered + sampled_out + missed + lost + oversize;
+  }
 };
 
 class TargetRing final : public event::RingSource {
@@ -97,6 +100,7 @@ class TargetRing final : public event::RingSource {
                                                  RemoteAddr control_at, RemoteAddr records_at);
   sys::RobustNode& armed_word();
   ring::ProbeControl& control_of(uint32_t index);
+  ring::ProbeCounters& counters_of(uint32_t index);
   RingCounts Count(uint32_t index);
   ThreadHistory::Identity FindThread(const ring::RawRecord& record);
 

@@ -4,7 +4,10 @@
 #include <x86intrin.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <string>
+#include <thread>
 
 #include "base/file.h"
 
@@ -43,6 +46,19 @@ Status CheckTsc() {
                "the time-stamp counter of this machine is not constant or not the same on all CPUs",
                "",
                {}};
+}
+
+uint64_t SecondsPerTick() {
+  static const uint64_t rate = [] {
+    constexpr std::chrono::milliseconds kSpan{10};  // samples are exact to some 10 ns
+    const ClockSample begin = TakeClockSample();
+    std::this_thread::sleep_for(kSpan);
+    const ClockSample end = TakeClockSample();
+    const auto ns = static_cast<double>(end.time.monotonic_ns - begin.time.monotonic_ns);
+    return static_cast<uint64_t>(
+        std::ldexp(ns / 1e9 / static_cast<double>(end.tsc - begin.tsc), 64));
+  }();
+  return rate;
 }
 
 ClockSample TakeClockSample() {

@@ -16,6 +16,10 @@ uint64_t ReadTsc();  // not reordered with what stands before it
 // TSC_UNRELIABLE: the counter may stop, change its rate, or differ between CPUs on this machine.
 Status CheckTsc();
 
+// Seconds of CLOCK_MONOTONIC for each tick of the counter, times 2^64. Measured at the first call,
+// which takes part of a second.
+uint64_t SecondsPerTick();
+
 struct ClockSample {
   uint64_t tsc = 0;
   Timestamps time;

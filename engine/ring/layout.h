@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/ring/sampling.h"
+
 namespace probed::ring {
 
 inline constexpr uint32_t kMaxProbes = 1u << 16;  // (site, probe) pairs of one process at a time
@@ -45,12 +47,13 @@ struct ProbeControl {
 
 // One per (site, probe), only ever added to, atomically.
 struct alignas(64) ProbeCounters {
-  uint64_t counted = 0;   // hits in kModeCount
-  uint64_t filtered = 0;  // dropped by the filter or by sampling
-  uint64_t missed = 0;    // return probes: no frame was free
-  uint64_t lost = 0;      // the ring was full
-  uint64_t sampled = 0;   // scratch of the sampling code
-  uint64_t oversize = 0;  // recorded and lost: over the kernel dialect's record limit
+  uint64_t counted = 0;      // hits in kModeCount
+  uint64_t filtered = 0;     // dropped by the filter
+  uint64_t sampled_out = 0;  // and then by sampling
+  uint64_t missed = 0;       // return probes: no frame was free
+  uint64_t lost = 0;         // the ring was full
+  uint64_t oversize = 0;     // recorded and lost: over the kernel dialect's record limit
+  SamplingState sampling;
 };
 
 struct alignas(128) RingHeader {

@@ -157,6 +157,33 @@ class Attach(unittest.TestCase):
         self.assertRegex(result.err, r"hits \d+  missed 0  lost 0  filtered [1-9]")
         self.assert_unharmed()
 
+    def test_sampling(self):
+        result = probectl.probectl("attach", "--pid", str(self.program.pid), "-e", self.definition,
+                                   "--filter", "n & 1", "--sample", "1/5", "--count", "6")
+        self.assertEqual(result.code, 0, result.err)
+        numbers = [int(record.arguments[2:]) for record in trace.records(result.out)]
+        self.assertEqual(numbers, list(range(numbers[0], numbers[0] + 60, 10)))
+        self.assertRegex(result.err, r"filtered [1-9]\d*  sampled out [1-9]")
+        self.assert_unharmed()
+
+    def test_rate(self):
+        result = probectl.probectl("attach", "--pid", str(self.program.pid), "-e", self.definition,
+                                   "--rate", "2/s", "--count", "5")
+        self.assertEqual(result.code, 0, result.err)
+        times = [float(record.time) for record in trace.records(result.out)]
+        self.assertEqual(len(times), 5)
+        self.assertGreater(times[4] - times[0], 0.99)
+        self.assert_unharmed()
+
+    def test_refused_sampling(self):
+        for option in (("--sample", "0"), ("--sample", "1/0"), ("--sample", "2/3"),
+                       ("--rate", "1/m"), ("--rate", "-1"), ("--rate", "4294967296")):
+            with self.subTest(option):
+                result = probectl.probectl("attach", "--pid", str(self.program.pid), "-e",
+                                           self.definition, *option)
+                self.assertEqual(result.code, 2, result.err)
+                self.assertIn(option[1], result.err)
+
     def test_refused_filter(self):
         result = probectl.probectl("attach", "--pid", str(self.program.pid), "-e", self.definition,
                                    "--filter", "n ==")

@@ -9,6 +9,7 @@
 #include "engine/lang/filter.h"
 #include "engine/lang/filter_pattern.h"
 #include "engine/lang/payload.h"
+#include "engine/ring/clock.h"
 #include "tests/detour/random_hit.h"
 
 namespace probed::detour::testing {
@@ -219,7 +220,7 @@ TEST_P(FilterDetourTest, RandomFilters) {
 TEST_P(FilterDetourTest, OneInSoMany) {
   const lang::FetchProgram program{lang::FetchCode{}};
   const auto every = static_cast<uint32_t>(GetParam() + 2);
-  const DetourProbe probe{.program = &program, .limits = {}, .every = every};
+  const DetourProbe probe{.program = &program, .limits = {}, .sampling = {.every = every}};
   InstalledDetour installed(ring_, {&probe, 1}, kFunction);
   ASSERT_EQ(installed.refusal(), "");
   constexpr uint32_t kCalls = 1000;
@@ -229,7 +230,68 @@ TEST_P(FilterDetourTest, OneInSoMany) {
   }
   const uint64_t recorded = ring_.TakeRecords().size();
   EXPECT_EQ(recorded, (kCalls + every - 1) / every);
-  EXPECT_EQ(ring_.counters(0).filtered, kCalls - recorded);
+  EXPECT_EQ(ring_.counters(0).sampled_out, kCalls - recorded);
+  EXPECT_EQ(ring_.counters(0).filtered, 0u);
+}
+
+class RateTest : public RandomHit {
+ protected:
+  static constexpr uint32_t kLimit = 7;
+  static constexpr uint32_t kCalls = 100;
+
+  RateTest() : RandomHit(1) {}
+  uint64_t Recorded(const ring::Sampling& sampling, uint64_t seconds_per_tick) {
+    const lang::FetchProgram program{lang::FetchCode{}};
+    const DetourProbe probe{.program = &program,
+                            .limits = {},
+                            .sampling = sampling,
+                            .seconds_per_tick = seconds_per_tick};
+    InstalledDetour installed(ring_, {&probe, 1}, kFunction);
+    for (uint32_t i = 0; i < kCalls; ++i) {
+      Registers registers = SomeRegisters();
+      installed.Run(registers);
+    }
+    return ring_.TakeRecords().size();
+  }
+};
+
+TEST_F(RateTest, SoManyInASecond) {
+  const uint64_t rate = ring::SecondsPerTick();
+  const auto second = [&] { return static_cast<unsigned __int128>(ring::ReadTsc()) * rate >> 64; };
+  for (int attempt = 0; attempt < 100'000; ++attempt) {
+    const auto before = second();
+    const uint64_t sampled_out = ring_.counters(0).sampled_out;
+    const uint64_t recorded = Recorded({.per_second = kLimit}, rate);
+    // The limit of this second may have been used up by the attempt before.
+    if (second() != before || recorded == 0) continue;
+    EXPECT_EQ(recorded, kLimit);
+    EXPECT_EQ(ring_.counters(0).sampled_out - sampled_out, kCalls - kLimit);
+    return;
+  }
+  FAIL() << "no attempt began and ended in the same second";
+}
+
+TEST_F(RateTest, EverySecondHasItsOwn) {
+  constexpr uint64_t kEveryOtherTick = uint64_t{1} << 63;
+  EXPECT_EQ(Recorded({.per_second = 1}, kEveryOtherTick), kCalls);
+  EXPECT_EQ(Recorded({.every = 4, .per_second = 1}, kEveryOtherTick), kCalls / 4);
+}
+
+TEST(SamplingRule, TakesTurnsAndShares) {
+  ring::SamplingState state;
+  const auto taken = [&](const ring::Sampling& sampling, uint32_t second, int hits) {
+    int count = 0;
+    for (int i = 0; i < hits; ++i)
+      count += ring::Take(sampling, state, second) ? 1 : 0;
+    return count;
+  };
+  EXPECT_EQ(taken({}, 5, 10), 10);
+  EXPECT_EQ(taken({.every = 3}, 5, 10), 4);
+  EXPECT_EQ(taken({.every = 3}, 5, 2), 0);
+  EXPECT_EQ(taken({.per_second = 3}, 5, 10), 3);
+  EXPECT_EQ(taken({.per_second = 3}, 4, 10), 0);  // the clocks of two CPUs may differ a little
+  EXPECT_EQ(taken({.per_second = 3}, 6, 10), 3);
+  EXPECT_EQ(taken({.per_second = 3}, 1000, 2), 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, FilterDetourTest, ::testing::Range(0, 10));

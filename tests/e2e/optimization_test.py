@@ -48,6 +48,39 @@ class Optimization(unittest.TestCase):
             self.assertEqual(program.finish(60), 0)
             self.assertRegex(program.out, r"calls \d+ sum ok\n$")
 
+    def test_filters_and_sampling_stay_in_the_program(self):
+        path = target("threads")
+        with Daemon() as daemon, Program([path, "4", "0", "until"]) as program:
+            program.wait_for("ready")
+            pid = ("-p", str(program.pid))
+            self.attach(daemon, program, f"p:e/step {path}:step n=%di:u64")
+
+            def counters(event):
+                lines = daemon.run("list", *pid, "--json").out.splitlines()
+                probe = next(one for one in map(json.loads, lines) if one["event"] == event)
+                dropped = probe["recorded"] + probe["filtered"] + probe["sampled_out"]
+                self.assertEqual(probe["hits"], dropped)
+                return probe
+
+            self.assertEqual(daemon.run("filter", "e/step", "n == 1").code, 0)
+            self.becomes(daemon, "optimized")
+            wait_until(lambda: counters("step")["filtered"] > 0, 30, "hits are filtered")
+            more = daemon.run("define", *pid, "-e", f"p:e/few {path}:step n=%di:u64",
+                              "--sample", "1/100", "--rate", "10/s")
+            self.assertEqual(more.code, 0, more.err)
+            self.assertIn("  1/100  10/s", daemon.run("list", *pid).out)
+            self.becomes(daemon, "optimized")
+            wait_until(lambda: counters("few")["sampled_out"] > 1000, 30, "hits are sampled out")
+            self.assertIn("sampled out", daemon.run("profile", *pid).out)
+            self.assertEqual(daemon.run("filter", "e/step", "COMM != 'x'").code, 0)
+            self.becomes(daemon, "boosted")
+            wait_until(lambda: "a filter on COMM needs the daemon" in daemon.run("sites").out, 30,
+                       "the site says what keeps it")
+            self.assertEqual(daemon.run("detach", *pid).code, 0)
+            program.say("\n")
+            self.assertEqual(program.finish(60), 0)
+            self.assertRegex(program.out, r"calls \d+ sum ok\n$")
+
     def test_a_killed_daemon_leaves_jumps_that_do_nothing(self):
         path = target("threads")
         with Daemon() as daemon, Program([path, "64", "0", "until"]) as program:

@@ -53,12 +53,18 @@ class Twins : public SelectionTest, public ::testing::WithParamInterface<Dialect
 
   // The same program twice: a probe in the first may become a jump.
   void SetUp() override {
-    for (size_t i = 0; i < 2; ++i) {
+    for (size_t i = 0; i < 2; ++i)
       targets_[i] = Attach(puppets_[i]);
-      auto created = Create(targets_[i], {Line(i)}, {.dialect = GetParam(), .optimize = i == 0});
+  }
+
+  void DefineBoth(const ring::Sampling& sampling = {}) {
+    for (size_t i = 0; i < 2; ++i) {
+      auto created = Create(targets_[i], {Line(i)},
+                            {.dialect = GetParam(), .optimize = i == 0, .sampling = sampling});
       ASSERT_EQ(created.size(), 1u);
       probes_[i] = created.front().id;
     }
+    ASSERT_TRUE(BecomesOptimized(probes_[0]));
   }
 
   std::string Line(size_t twin) {
@@ -88,6 +94,7 @@ class Twins : public SelectionTest, public ::testing::WithParamInterface<Dialect
     ASSERT_EQ(counters.hits, expected.hits) << filter;
     ASSERT_EQ(counters.recorded, expected.recorded) << filter;
     ASSERT_EQ(counters.filtered, expected.filtered) << filter;
+    ASSERT_EQ(counters.sampled_out, expected.sampled_out) << filter;
     ASSERT_EQ(counters.lost, expected.lost) << filter;
   }
 
@@ -97,6 +104,7 @@ class Twins : public SelectionTest, public ::testing::WithParamInterface<Dialect
 };
 
 TEST_P(Twins, RecordTheSameWithRandomFilters) {
+  DefineBoth();
   const std::vector<std::string> texts{"", "a", "abc", "/etc/passwd", "xaby.conf", "[brackets]"};
   std::vector<lang::testing::FilterSubject> subjects{
       {"n", {"-1", "0", "3", "7", "0x7fffffff"}},
@@ -122,6 +130,7 @@ TEST_P(Twins, RecordTheSameWithRandomFilters) {
 // Nobody reads: what passes is counted as recorded, what does not as filtered.
 TEST_P(Twins, CountTheSameWithoutASubscriber) {
   events_.reset();
+  DefineBoth();
   for (const ProbeId probe : probes_)
     EXPECT_FALSE(engine_->SetFilter(probe, "n > 3 && text ~ \"*b*\""));
   ASSERT_TRUE(BecomesOptimized(probes_[0]));
@@ -133,6 +142,32 @@ TEST_P(Twins, CountTheSameWithoutASubscriber) {
   EXPECT_GT(counters.recorded, 10u);
   EXPECT_EQ(counters.filtered, Counters(probes_[1]).filtered);
   EXPECT_EQ(counters.recorded, Counters(probes_[1]).recorded);
+}
+
+TEST_P(Twins, RecordTheSameOneInSoMany) {
+  DefineBoth({.every = 3});
+  Compare(1, "");
+  for (const ProbeId probe : probes_)
+    EXPECT_EQ(Counters(probe).recorded, 14u);  // of 40
+  EXPECT_EQ(Counters(probes_[0]).sampled_out, 26u);
+}
+
+// The mechanisms have clocks of their own: seconds do not begin at the same moment.
+TEST_P(Twins, RecordSoManyASecond) {
+  constexpr uint32_t kLimit = 5;
+  DefineBoth({.per_second = kLimit});
+  const auto hits = RunBoth(1);
+  for (size_t i = 0; i < 2; ++i) {
+    const ProbeCounters counters = Counters(probes_[i]);
+    EXPECT_EQ(counters.hits, uint64_t{kCalls});
+    EXPECT_EQ(counters.recorded + counters.sampled_out, uint64_t{kCalls});
+    EXPECT_EQ(counters.recorded, hits[i].size());
+    EXPECT_GE(hits[i].size(), kLimit);
+    for (size_t first = 0; first + 2 * kLimit < hits[i].size(); ++first) {
+      EXPECT_GE(hits[i][first + 2 * kLimit].monotonic_ns - hits[i][first].monotonic_ns,
+                990'000'000u);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Dialects, Twins, ::testing::Values(Dialect::kExtended, Dialect::kKernel));
