@@ -118,7 +118,7 @@ uint64_t Function::PlaceTrampoline(const detour::DetourProbe& probe) {
   const auto trampoline = detour::AssembleTrampoline(
       {.function = reinterpret_cast<uint64_t>(code_), .probes = {&probe, 1}, .memory = memory()});
   if (!trampoline.ok()) std::abort();
-  const std::vector<uint8_t>& code = trampoline->detour.code;
+  const std::vector<uint8_t>& code = trampoline->code;
   std::memcpy(code_ + kTrampolineOffset, code.data(), code.size());
   return reinterpret_cast<uint64_t>(code_ + kTrampolineOffset);
 }
@@ -129,13 +129,15 @@ void Function::Install(std::span<const detour::DetourProbe> probes, uint64_t tra
   std::vector<arch::Instruction> region;
   for (size_t at = 0; at < kJumpBytes; at += region.back().length)
     region.push_back(*arch::Decode(std::span(kFunction).subspan(at), site + at));
-  const detour::DetourRequest request{
-      .site = site,
-      .buffer = site + kBufferOffset,
-      .region = region,
-      .probes = probes,
-      .memory = memory(),
-      .hijack = {.trampoline = trampoline, .probes = {&kReturnProbe, 1}, .arguments = 0}};
+  const detour::DetourRequest request{.site = site,
+                                      .buffer = site + kBufferOffset,
+                                      .region = region,
+                                      .probes = probes,
+                                      .memory = memory(),
+                                      .hijack = {.trampoline = trampoline,
+                                                 .probes = {&kReturnProbe, 1},
+                                                 .arguments = 0,
+                                                 .daemon_trampoline = 1}};
   const auto detour = detour::Assemble(request);
   if (!detour.ok()) std::abort();
   std::memcpy(code_ + kBufferOffset, detour->code.data(), detour->code.size());

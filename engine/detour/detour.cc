@@ -16,8 +16,7 @@ void EmitBody(const DetourRequest& request, const HitPlace& place, Assembler& as
   for (const DetourProbe& probe : request.probes)
     detour.blocks.push_back(ProbeBlockEmitter(assembler, probe, place).Emit());
   if (request.hijack.trampoline != 0) {
-    ShadowCode shadow(assembler, request.memory);
-    detour.blocks.push_back(shadow.EmitHijack(request.hijack, request.site));
+    ShadowCode(assembler, detour).EmitHijack(request.hijack, request.site);
   }
   assembler.L(disarmed);
 }

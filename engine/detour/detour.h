@@ -45,6 +45,7 @@ struct Hijack {
   uint64_t trampoline = 0;           // address of AssembleTrampoline's code; 0: no return probes
   std::span<const uint32_t> probes;  // their indexes; while all are off nothing is hijacked
   uint32_t arguments = 0;            // to be kept for $argN, at most ring::kShadowArguments
+  uint64_t daemon_trampoline = 0;    // what the daemon hijacks with: chains to it are its own
 };
 
 // Whether this processor has the rdpid instruction.
@@ -106,9 +107,15 @@ struct Detour {
   uint32_t flags_begin = 0;
   uint32_t flags_end = 0;
   SharedMemory memory;
-  std::vector<ProbeBlock> blocks;  // one per probe, then one for the hijack if there is one
-  uint32_t displaced = 0;          // the displaced instructions begin
-  arch::RegionCopy region;         // their states; offsets are from `displaced`
+  // One per probe, then one for the hijack if there is one, or for taking a trampoline's frame off.
+  std::vector<ProbeBlock> blocks;
+  // An int3 in the body: what the hit still has to do is left to the daemon, which has the frames
+  // that this code does not find. 0: there is none.
+  uint32_t ask = 0;
+  // Of a hijack: the frame is there and the slot not yet, if pushed <= ip < the block's committed.
+  uint32_t pushed = 0;
+  uint32_t displaced = 0;   // the displaced instructions begin
+  arch::RegionCopy region;  // their states; offsets are from `displaced`
 };
 
 // DETOUR_UNSUPPORTED names what needs the daemon ($comm, vector registers, some filters...),

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstddef>
+#include <utility>
 
 #include "engine/lang/system_v.h"
 
@@ -22,8 +23,8 @@ static_assert(std::has_single_bit(sizeof(ThreadEntry)));
 
 }  // namespace
 
-// r8 = this thread's ShadowStack.
-void ShadowCode::FindStack(Label& none) {
+// r8 = this thread's ShadowStack. No thread stands behind the first int3 unless it ran into it.
+void ShadowCode::FindStack() {
   Label search, found;
   a_.ReadFsBase(rax);
   a_.mov(rcx, ring::kThreadHashFactor);
@@ -37,10 +38,14 @@ void ShadowCode::FindStack(Label& none) {
   a_.cmp(r9, rax);
   a_.je(found);
   a_.test(r9, r9);
-  a_.jz(none, kNear);
+  a_.jz(ask_);
   a_.add(ecx, sizeof(ThreadEntry));
   a_.and_(ecx, (ring::kThreadEntries - 1) << kEntryShift);
   a_.jmp(search);
+  a_.L(ask_);
+  detour_.ask = a_.here();
+  a_.int3();
+  a_.int3();
   a_.L(found);
   a_.mov(rdx, memory_.ring);
   a_.add(r8, rdx);
@@ -63,7 +68,7 @@ void ShadowCode::CountMissed(const Xbyak::Reg64& probe) {
 // rsi = the slot, r9 = depth: takes dead frames off the top. A frame with a lower slot may be alive
 // on another stack, so what its slot holds decides.
 void ShadowCode::Reap() {
-  Label next, dead, done;
+  Label next, dead, take_off, done;
   a_.L(next);
   a_.test(r9, r9);
   a_.jz(done);
@@ -71,6 +76,8 @@ void ShadowCode::Reap() {
   a_.imul(rcx, rcx, kFrameBytes);
   a_.lea(rcx, ptr[r8 + rcx + offsetof(ShadowStack, frames)]);
   a_.mov(rdx, ptr[rcx + offsetof(ShadowFrame, slot)]);
+  a_.test(rdx, rdx);
+  a_.jz(take_off);
   a_.cmp(rdx, rsi);
   a_.ja(done);
   a_.MayFault(dead);
@@ -81,6 +88,7 @@ void ShadowCode::Reap() {
   a_.mov(rcx, ptr[rcx + offsetof(ShadowFrame, probe)]);
   a_.and_(ecx, ring::kMaxProbes - 1);
   CountMissed(rcx);
+  a_.L(take_off);
   a_.dec(r9);
   a_.mov(ptr[r8 + offsetof(ShadowStack, depth)], r9);
   a_.jmp(next);
@@ -111,42 +119,42 @@ void ShadowCode::Push(const Hijack& hijack, uint64_t site) {
   a_.mov(ptr[r8 + offsetof(ShadowStack, depth)], r9);
 }
 
-ProbeBlock ShadowCode::EmitHijack(const Hijack& hijack, uint64_t site) {
-  Label missed, end;
+void ShadowCode::EmitHijack(const Hijack& hijack, uint64_t site) {
+  Label end;
   ProbeBlock block{.begin = a_.here(), .committed = 0, .end = 0, .reserved = {}};
   a_.mov(rdx, memory_.control);
   a_.xor_(eax, eax);
   for (const uint32_t probe : hijack.probes)
     a_.or_(eax, dword[rdx + memory_.geometry.control_offset(probe)]);
   a_.jz(end, kNear);
-  FindStack(missed);
+  FindStack();
   a_.lea(rsi, ptr[rsp + a_.frame().size()]);
+  a_.mov(rdx, hijack.daemon_trampoline);
+  a_.cmp(ptr[rsi], rdx);
+  a_.je(ask_);
   a_.mov(r9, ptr[r8 + offsetof(ShadowStack, depth)]);
   Reap();
   a_.cmp(r9, ring::kShadowFrames);
-  a_.jae(missed);
+  a_.jae(ask_, kNear);
   Push(hijack, site);
+  detour_.pushed = a_.here();
   a_.mov(ptr[rsi], rdx);
   block.committed = a_.here();
-  a_.jmp(end);
-  a_.L(missed);
-  a_.mov(ecx, hijack.probes.front());
-  CountMissed(rcx);
   block.end = a_.here();
   a_.L(end);
-  return block;
+  detour_.blocks.push_back(std::move(block));
 }
 
-void ShadowCode::EmitFind(Label& foreign) {
+void ShadowCode::EmitFind() {
   Label search;
-  FindStack(foreign);
+  FindStack();
   a_.lea(rsi, ptr[rsp + (a_.frame().size() - 8)]);
   a_.mov(r9, ptr[r8 + offsetof(ShadowStack, depth)]);
   a_.cmp(r9, ring::kShadowFrames);
-  a_.ja(foreign, kNear);
+  a_.ja(ask_, kNear);
   a_.L(search);
   a_.sub(r9, 1);
-  a_.jb(foreign, kNear);
+  a_.jb(ask_, kNear);
   FrameAddress(rcx);
   a_.cmp(ptr[rcx + offsetof(ShadowFrame, slot)], rsi);
   a_.jne(search);
@@ -156,24 +164,26 @@ void ShadowCode::EmitFind(Label& foreign) {
   a_.mov(ptr[rsi], rax);
 }
 
-// Frames above it belong to other stacks, or are dead: they move down.
+// Either way with one store, so that whoever stops the thread finds the frame there or gone. Frames
+// above it belong to other stacks, or are dead; a later hijack takes the gap off.
 void ShadowCode::EmitPop() {
-  Label move, done;
+  Label top, done;
+  ProbeBlock block{.begin = a_.here(), .committed = 0, .end = 0, .reserved = {}};
   a_.mov(r8, a_.Slot(a_.frame().shadow_stack()));
   a_.mov(rdx, a_.Slot(a_.frame().shadow_frame()));
   a_.mov(r9, ptr[r8 + offsetof(ShadowStack, depth)]);
   a_.dec(r9);
   FrameAddress(rcx);
   a_.cmp(rdx, rcx);
-  a_.jae(done);
-  a_.L(move);
-  a_.mov(rax, ptr[rdx + kFrameBytes]);
-  a_.mov(ptr[rdx], rax);
-  a_.add(rdx, 8);
-  a_.cmp(rdx, rcx);
-  a_.jb(move);
-  a_.L(done);
+  a_.je(top);
+  a_.mov(qword[rdx + offsetof(ShadowFrame, slot)], 0);
+  block.committed = a_.here();
+  a_.jmp(done);
+  a_.L(top);
   a_.mov(ptr[r8 + offsetof(ShadowStack, depth)], r9);
+  block.end = a_.here();
+  a_.L(done);
+  detour_.blocks.push_back(std::move(block));
 }
 
 }  // namespace probed::detour

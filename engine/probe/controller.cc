@@ -7,6 +7,7 @@
 
 #include "engine/probe/detacher.h"
 #include "engine/probe/fork.h"
+#include "engine/probe/shadow_returns.h"
 #include "engine/probe/stop_deadline.h"
 #include "engine/probe/trap_signal.h"
 
@@ -145,6 +146,7 @@ void Controller::OnThreadStart(tracee::Stopped& stopped) {
 void Controller::OnThreadExit(tracee::Process& process, pid_t tid) {
   ProcessState* state = ProcessState::Of(process);
   if (state == nullptr) return;
+  ForgetThread(*state, tid);
   hits_.returns().HandOver(*state, tid);
   optimizer_.OnThreadExit(*state, tid);
 }
@@ -155,6 +157,7 @@ tracee::ChildChoice Controller::OnFork(tracee::Process& parent, tracee::Process&
   if (state == nullptr) return tracee::ChildChoice::kRelease;
   ProcessState& copy = MakeState(child, state->group);
   InheritState(*state, copy, child_stopped.thread());
+  InheritFrames(child_stopped, copy, *state);
   RestoreFullMask(child_stopped);
   hits_.LeaveOurCode(child_stopped, copy, /*fault=*/false);
   bool follow = state->group->follow_children && !state->leaving;

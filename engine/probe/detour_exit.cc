@@ -6,6 +6,23 @@
 
 namespace probed::probe {
 
+namespace {
+
+// The frame is in the shadow stack already: only its slot has to be written.
+bool FinishHijack(tracee::Stopped& stopped, const Optimization& optimization, RemoteAddr ip) {
+  const detour::Detour& code = optimization.detour;
+  uint64_t offset = ip - optimization.buffer;
+  if (optimization.returns.empty() || offset < code.pushed ||
+      offset >= code.blocks.back().committed) {
+    return false;
+  }
+  uint64_t trampoline = optimization.trampoline.value;
+  auto bytes = std::as_bytes(std::span(&trampoline, 1));
+  return stopped.WriteMemory(RemoteAddr{stopped.regs().rsp}, bytes).ok();
+}
+
+}  // namespace
+
 bool FinishHit(tracee::Stopped& stopped, ProcessState& state, Site& site,
                const EvaluateRest& evaluate) {
   const Optimization& optimization = *site.optimization();
@@ -18,10 +35,13 @@ bool FinishHit(tracee::Stopped& stopped, ProcessState& state, Site& site,
   if (!location || location->phase == detour::Phase::kDisplaced) return true;
   if (location->reservation) state.ring->Abandon(*location->reservation);
   user_regs_struct regs = stopped.regs();
+  RemoteAddr ip{regs.rip};
   if (!detour::Unwind(optimization.detour, buffer, site.address().value, regs, memory))
     return false;
   stopped.mutable_regs() = regs;
-  evaluate(stopped, state, site, location->recorded);
+  if (!FinishHijack(stopped, optimization, ip)) {
+    evaluate(stopped, state, site, location->recorded);
+  }
   stopped.mutable_regs().rip = optimization.displaced().value;
   return true;
 }

@@ -13,6 +13,7 @@ namespace probed::probe {
 
 // Records the hit of a thread, whose registers are those at the site, for the probes of the site's
 // detour from number `first` on.
+// A block of a detour each; the one behind those of the entry probes hijacks the return.
 using EvaluateRest = std::function<void(tracee::Stopped&, ProcessState&, Site&, size_t first)>;
 
 // What the detour has begun is finished from here: afterwards the thread is among the displaced

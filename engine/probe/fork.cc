@@ -13,6 +13,7 @@ void InheritState(const ProcessState& parent, ProcessState& child, tracee::Threa
     if (copy->armed()) copy->InheritPatch();
     child.sites.Insert(std::move(copy));
   }
+  child.sites.CopyTrampolines(parent.sites);
   child.trampoline = parent.trampoline;
   child.loading = parent.loading;
   child.trap_action = parent.trap_action;

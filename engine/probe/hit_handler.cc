@@ -4,6 +4,7 @@
 #include "engine/arch/x86_64/eflags.h"
 #include "engine/detour/leave.h"
 #include "engine/probe/fault_signal.h"
+#include "engine/probe/shadow_returns.h"
 #include "engine/probe/signal_info.h"
 #include "engine/probe/trap_signal.h"
 #include "engine/ring/clock.h"
@@ -54,7 +55,8 @@ bool HasSurelyTrapped(tracee::Stopped& stopped, const ProcessState& state) {
   RemoteAddr address{stopped.regs().rip - 1};
   const Site* site = state.sites.Find(address);
   if (site != nullptr) return site->armed() && !site->optimization() && !site->is_ambiguous();
-  return address == state.trampoline || FindByTrapBehindCopy(state, address) != nullptr;
+  return state.IsTrampoline(address) || state.sites.AsksAt(address) ||
+         FindByTrapBehindCopy(state, address) != nullptr;
 }
 
 // A SIGTRAP that was sent does not reach a program that ignores it, or a thread that blocks it as
@@ -110,12 +112,28 @@ Resumption HitHandler::Handle(tracee::Stopped& stopped, ProcessState& state, boo
   return OnBreakpoint(stopped, state);
 }
 
+// A detour or trampoline asks for what it does not find, or has no room for, in its shadow stack.
+Resumption HitHandler::OnAsked(tracee::Stopped& stopped, ProcessState& state) {
+  RemoteAddr address{stopped.regs().rip - 1};
+  stopped.mutable_regs().rip = address.value;
+  Site* site = state.sites.FindByDetour(address);
+  if (site == nullptr) {
+    bool known = returns_.LeaveTrampoline(stopped, state);
+    return {.how = GoOn(state).how, .signal = known ? 0 : SIGTRAP};
+  }
+  TakeOverFrames(stopped, state);
+  FinishHit(stopped, state, *site, Evaluator());
+  KnowThread(stopped, state);
+  return GoOn(state);
+}
+
 Resumption HitHandler::OnBreakpoint(tracee::Stopped& stopped, ProcessState& state) {
   RemoteAddr address{stopped.regs().rip - 1};
+  if (state.sites.AsksAt(address)) return OnAsked(stopped, state);
   if (Site* site = state.sites.Find(address); site != nullptr && site->armed()) {
     return OnHit(stopped, state, *site);
   }
-  if (address == state.trampoline && state.trampoline.value != 0) {
+  if (state.IsTrampoline(address)) {
     if (returns_.OnReturn(stopped, state)) return GoOn(state);
     return {.how = GoOn(state).how, .signal = SIGTRAP};
   }
@@ -138,13 +156,23 @@ void HitHandler::EvaluateFrom(tracee::Stopped& stopped, ProcessState& state, Sit
   StoppedContext context(stopped, stopped.regs(), address);
   HitPlace place{.ip = address, .function = address, .tsc = ring::ReadTsc(), .time = ReadClocks()};
   if (first == 0) site.CountHits(1);
-  const auto& probes = site.optimization()->probes;
-  for (size_t i = first; i < probes.size(); ++i) {
-    if (!probes[i]->enabled || !site.Carries(*probes[i])) continue;
-    ++probes[i]->counters.hits;
-    context.Aim(address - probes[i]->definition->offset, {});
-    recorder_.Record(*probes[i], place, state, stopped.tid(), context);
+  const Optimization& optimization = *site.optimization();
+  for (size_t i = first; i < optimization.entries.size(); ++i) {
+    Probe& probe = *optimization.probes[optimization.entries[i]];
+    if (!probe.enabled || !site.Carries(probe)) continue;
+    ++probe.counters.hits;
+    context.Aim(address - probe.definition->offset, {});
+    recorder_.Record(probe, place, state, stopped.tid(), context);
   }
+  if (first > optimization.entries.size()) return;
+  std::vector<std::shared_ptr<Probe>> returning;
+  for (size_t i : optimization.returns) {
+    const auto& probe = optimization.probes[i];
+    if (!probe->enabled || !site.Carries(*probe)) continue;
+    ++probe->counters.hits;
+    returning.push_back(probe);
+  }
+  if (!returning.empty()) returns_.Hijack(stopped, state, address, returning, context);
 }
 
 void HitHandler::Evaluate(tracee::Stopped& stopped, ProcessState& state, Site& site) {
@@ -237,6 +265,10 @@ Resumption HitHandler::DeliverHeld(tracee::Stopped& stopped, ProcessState& state
 // What was held back meanwhile comes after it.
 Resumption HitHandler::Deliver(tracee::Stopped& stopped, ProcessState& state,
                                const siginfo_t& info) {
+  // A return was the last of the steps.
+  if (state.sites.FindByTrampoline(RemoteAddr{stopped.regs().rip}) != nullptr) {
+    (void)returns_.LeaveTrampoline(stopped, state);
+  }
   for (const siginfo_t& held : std::exchange(ThreadState::Of(stopped.thread()).held_signals, {}))
     stopped.DeferSignal(held);
   return {.how = GoOn(state).how, .signal = info.si_signo};
@@ -262,6 +294,7 @@ Resumption HitHandler::OnSignal(tracee::Stopped& stopped, ProcessState& state,
   if (Site* site = state.sites.FindByDetour(RemoteAddr{stopped.regs().rip})) {
     return OnSignalInDetour(stopped, state, *site, info);
   }
+  if (IsFault(info) && GoOnBehindFault(stopped, state, info)) return GoOn(state);
   if (FinishFirst(stopped, state, info)) return {.how = How::kStep};
   LeaveForSignal(stopped, state, info);
   return Deliver(stopped, state, info);
@@ -279,6 +312,23 @@ Resumption HitHandler::OnSignalInDetour(tracee::Stopped& stopped, ProcessState& 
   ThreadState::Of(stopped.thread()).held_signals.push_back(info);
   KeepSignalsAway(stopped);
   return OnSteppedInDetour(stopped, state, site);
+}
+
+// A trampoline's load, or no room on the stack for it: nothing of the program's.
+bool HitHandler::GoOnBehindFault(tracee::Stopped& stopped, ProcessState& state,
+                                 const siginfo_t& info) {
+  RemoteAddr ip{stopped.regs().rip};
+  const Optimization* optimization = state.sites.FindByTrampoline(ip);
+  if (optimization == nullptr) return false;
+  auto fix_up =
+      detour::FixUpAddress(optimization->returning, optimization->trampoline.value, ip.value);
+  if (fix_up && !IsMisaligned(info)) {
+    stopped.mutable_regs().rip = *fix_up;
+  } else if (!returns_.LeaveTrampoline(stopped, state)) {
+    return false;
+  }
+  KeepFaultSignal(stopped, state, info.si_signo);
+  return true;
 }
 
 void HitHandler::LetSignalsIn(tracee::Stopped& stopped) {
@@ -403,8 +453,12 @@ void HitHandler::LeaveOurCode(tracee::Stopped& stopped, ProcessState& state, boo
   ThreadState& thread = ThreadState::Of(stopped.thread());
   bool stepped = std::exchange(thread.stepping, std::nullopt).has_value();
   RemoteAddr ip{stopped.regs().rip};
-  if (ip == state.trampoline && ip.value != 0) {
+  if (state.IsTrampoline(ip)) {
     (void)returns_.OnReturn(stopped, state);
+    return;
+  }
+  if (state.sites.FindByTrampoline(ip) != nullptr) {
+    (void)returns_.LeaveTrampoline(stopped, state);
     return;
   }
   Site* site = state.sites.FindByCopy(ip);

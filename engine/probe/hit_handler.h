@@ -45,6 +45,7 @@ class HitHandler {
  private:
   tracee::Resumption Handle(tracee::Stopped& stopped, ProcessState& state, bool has_trapped);
   tracee::Resumption OnBreakpoint(tracee::Stopped& stopped, ProcessState& state);
+  tracee::Resumption OnAsked(tracee::Stopped& stopped, ProcessState& state);
   tracee::Resumption OnHit(tracee::Stopped& stopped, ProcessState& state, Site& site);
   tracee::Resumption Execute(tracee::Stopped& stopped, ProcessState& state, Site& site);
   tracee::Resumption OnStepped(tracee::Stopped& stopped, ProcessState& state);
@@ -60,6 +61,7 @@ class HitHandler {
                                      const siginfo_t& info);
   tracee::Resumption OnFaultOfOurs(tracee::Stopped& stopped, ProcessState& state, Site& site,
                                    const siginfo_t& info);
+  bool GoOnBehindFault(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
   static void LetSignalsIn(tracee::Stopped& stopped);
   tracee::Resumption OnSteppedInDetour(tracee::Stopped& stopped, ProcessState& state, Site& site);
   tracee::Resumption Deliver(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);

@@ -21,7 +21,8 @@ bool IsGone(const Error& error) {
 // Its detour was made for other probes than it has now, or for other filters.
 bool IsOutdated(const Site& site) {
   const auto& optimization = site.optimization();
-  return optimization && (!site.wanted() || !optimization->Serves(site.probes()));
+  return optimization &&
+         (!site.wanted() || site.HasDisabledReturn() || !optimization->Serves(site.probes()));
 }
 
 std::vector<Site*> ChangedSites(const ProcessState& state) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/arch/x86_64/region.h"
+#include "engine/probe/shadow_returns.h"
 #include "engine/probe/stack_scan.h"
 #include "engine/sys/proc.h"
 #include "engine/tracee/thread.h"
@@ -93,6 +94,10 @@ bool IsShared(const SiteTable& sites, const Optimization& optimization) {
 bool IsStillWanted(const Site* site, const Optimization& optimization) {
   return site != nullptr && site->armed() && !site->optimization() && !site->has_hooks() &&
          !site->barred() && optimization.Serves(site->probes());
+}
+
+bool Hijacks(const Site& site) {
+  return site.optimization() && !site.optimization()->returns.empty();
 }
 
 bool IsDead(pid_t tid) {
@@ -183,8 +188,8 @@ Status JumpBatch::WriteDetours(const std::vector<Ready>& ready) {
     RemoteAddr start = sorted[i]->buffer;
     std::vector<uint8_t> run;
     for (; i < sorted.size() && sorted[i]->buffer == start + run.size(); ++i) {
-      run.insert(run.end(), sorted[i]->detour.code.begin(), sorted[i]->detour.code.end());
-      run.resize(sorted[i]->buffer - start + sorted[i]->buffer_size, kBreakpointByte);
+      std::vector<uint8_t> code = sorted[i]->Code();
+      run.insert(run.end(), code.begin(), code.end());
     }
     PROBED_RETURN_IF_ERROR(threads_.front()->WriteMemory(start, std::as_bytes(std::span(run))));
   }
@@ -254,15 +259,31 @@ void JumpBatch::Leave(tracee::Stopped& thread, Site& site, const EvaluateRest& e
   }
 }
 
+// Frames of returns are taken over while no thread works with them.
+void JumpBatch::TakeReturnsOver(const EvaluateRest& evaluate, ReturnHandler& returns) {
+  for (tracee::Stopped* thread : threads_) {
+    RemoteAddr ip{thread->regs().rip};
+    Site* site = state_.sites.FindByDetour(ip);
+    if (site != nullptr && Hijacks(*site)) FinishHit(*thread, state_, *site, evaluate);
+    if (state_.sites.FindByTrampoline(ip) != nullptr)
+      (void)returns.LeaveTrampoline(*thread, state_);
+  }
+  TakeOverAllFrames(state_);
+}
+
 Status JumpBatch::Unoptimize(std::span<Site* const> sites, const EvaluateRest& evaluate,
-                             const std::function<void()>& read_rings) {
+                             ReturnHandler& returns, const std::function<void()>& read_rings) {
   if (sites.empty()) return {};
   std::unordered_set<const Site*> leaving(sites.begin(), sites.end());
+  bool hijacks = std::any_of(sites.begin(), sites.end(), [](auto* site) { return Hijacks(*site); });
   auto is_in_the_way = [&](RemoteAddr ip) {
     const Site* site = state_.sites.FindByDetour(ip);
-    return site != nullptr && leaving.contains(site);
+    if (site != nullptr && leaving.contains(site)) return true;
+    bool is_hijacking = site != nullptr && Hijacks(*site);
+    return hijacks && (is_hijacking || state_.sites.FindByTrampoline(ip) != nullptr);
   };
   PROBED_RETURN_IF_ERROR(CheckUnstopped(is_in_the_way));
+  if (hijacks) TakeReturnsOver(evaluate, returns);
   for (tracee::Stopped* thread : threads_) {
     Site* site = state_.sites.FindByDetour(RemoteAddr{thread->regs().rip});
     if (site != nullptr && leaving.contains(site)) Leave(*thread, *site, evaluate);

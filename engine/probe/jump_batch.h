@@ -9,6 +9,7 @@
 
 #include "engine/probe/detour_exit.h"
 #include "engine/probe/process_state.h"
+#include "engine/probe/return_handler.h"
 #include "engine/tracee/stopped.h"
 
 namespace probed::probe {
@@ -24,7 +25,7 @@ class JumpBatch {
   Result<bool> Optimize(std::vector<std::shared_ptr<Optimization>> ready);
   // Breakpoints again; THREADS_NOT_STOPPED as above. `read_rings`: see ProcessState::Release().
   Status Unoptimize(std::span<Site* const> sites, const EvaluateRest& evaluate,
-                    const std::function<void()>& read_rings);
+                    ReturnHandler& returns, const std::function<void()>& read_rings);
 
  private:
   using Ready = std::pair<Site*, std::shared_ptr<Optimization>>;
@@ -34,6 +35,7 @@ class JumpBatch {
   bool DropReturnedTo(std::vector<Ready>& ready);
   Status WriteDetours(const std::vector<Ready>& ready);
   void Enter(tracee::Stopped& thread);
+  void TakeReturnsOver(const EvaluateRest& evaluate, ReturnHandler& returns);
   void Leave(tracee::Stopped& thread, Site& site, const EvaluateRest& evaluate);
 
   std::vector<tracee::Stopped*>& threads_;

@@ -109,7 +109,9 @@ void ModuleWatcher::ForgetUnmapped(ProcessState& state, const AddressSpace& spac
     auto optimization = site->optimization();
     if (optimization) state.CountDetours();
     state.sites.Erase(site->address());
-    if (optimization) state.Release(*optimization);
+    // What it has hijacked may still return: of a function that has gone on in another (a tail
+    // call).
+    if (optimization && optimization->returns.empty()) state.Release(*optimization);
   }
 }
 

@@ -4,6 +4,17 @@
 
 namespace probed::probe {
 
+std::vector<uint8_t> Optimization::Code() const {
+  constexpr uint8_t kTrap = 0xcc;
+  std::vector<uint8_t> code = detour.code;
+  if (!returns.empty()) {
+    code.resize(trampoline - buffer, kTrap);
+    code.insert(code.end(), returning.code.begin(), returning.code.end());
+  }
+  code.resize(buffer_size, kTrap);
+  return code;
+}
+
 RemoteAddr Optimization::region_end() const {
   RemoteAddr end = site;
   for (const arch::Instruction& instruction : region)

@@ -36,7 +36,15 @@ struct Optimization {
   std::vector<std::shared_ptr<Probe>> probes;
   std::vector<Selection> selections;
   std::vector<uint32_t> indices;
+  // Positions in `probes`: what runs at the entry, and what runs at the return.
+  std::vector<size_t> entries;
+  std::vector<size_t> returns;
+  uint32_t entry_arguments = 0;  // kept for $argN
+  RemoteAddr trampoline;         // behind the detour in its buffer; 0: no return probes
+  detour::Detour returning;      // its code
 
+  // What the buffer holds.
+  std::vector<uint8_t> Code() const;
   RemoteAddr region_end() const;
   RemoteAddr displaced() const { return buffer + detour.displaced; }
   bool InDetour(RemoteAddr ip) const { return ip >= buffer && ip - buffer < detour.code.size(); }
@@ -45,6 +53,14 @@ struct Optimization {
   bool Serves(const std::vector<std::shared_ptr<Probe>>& wanted) const;
   // Where the jump at the site leads to when it does not reach the detour: there stands another.
   std::optional<RemoteAddr> island() const;
+  bool InTrampoline(RemoteAddr ip) const {
+    return !returns.empty() && ip >= trampoline && ip - trampoline < returning.code.size();
+  }
+  // Of the int3 with which one of them asks for us.
+  bool AsksAt(RemoteAddr address) const {
+    if (InDetour(address)) return detour.ask != 0 && address == buffer + detour.ask;
+    return InTrampoline(address) && address == trampoline + returning.ask;
+  }
   // What the program had at an address that is patched.
   std::optional<uint8_t> OriginalByte(RemoteAddr address) const;
 };

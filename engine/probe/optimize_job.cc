@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/detour/trampoline.h"
 #include "engine/probe/displacement.h"
 #include "engine/ring/clock.h"
 #include "engine/tracee/code_arena.h"
@@ -33,9 +34,25 @@ Result<std::vector<arch::Instruction>> DecodeAt(const std::vector<arch::Instruct
   return decoded;
 }
 
-std::vector<detour::DetourProbe> ProbesOf(const Candidate& candidate) {
-  std::vector<detour::DetourProbe> probes;
+// Positions of the entry probes, or of the return probes.
+std::vector<size_t> PositionsOf(const Candidate& candidate, bool returning) {
+  std::vector<size_t> positions;
   for (size_t i = 0; i < candidate.probes.size(); ++i) {
+    if (candidate.probes[i]->is_return() == returning) positions.push_back(i);
+  }
+  return positions;
+}
+
+uint32_t EntryArgumentsOf(const Candidate& candidate) {
+  uint32_t arguments = 0;
+  for (const auto& probe : candidate.probes)
+    arguments = std::max(arguments, probe->definition->entry_arguments);
+  return std::min(arguments, ring::kShadowArguments);
+}
+
+std::vector<detour::DetourProbe> ProbesOf(const Candidate& candidate, bool returning) {
+  std::vector<detour::DetourProbe> probes;
+  for (size_t i : PositionsOf(candidate, returning)) {
     const Probe& probe = *candidate.probes[i];
     const ring::Sampling& sampling = candidate.selections[i].sampling;
     const lang::Filter* filter = candidate.selections[i].filter.get();
@@ -113,6 +130,45 @@ tracee::Window WindowOf(const Candidate& candidate, LinkAddr site) {
   return {.low = low, .high = RemoteAddr{candidate.plan.high + bias}, .near = low};
 }
 
+// Whole units, so that neighbours can be written together.
+constexpr uint32_t RoundUp(uint32_t bytes) {
+  constexpr uint32_t kUnit = tracee::CodeArena::kAlignment;
+  return (bytes + kUnit - 1) / kUnit * kUnit;
+}
+
+std::vector<detour::DetourProbe> LongestProbesOf(const Candidate& candidate, bool returning) {
+  auto probes = ProbesOf(candidate, returning);
+  for (auto& probe : probes)
+    probe.index = ring::kMaxProbes - 1;
+  return probes;
+}
+
+// Sizes of detour and trampoline, or an obstacle.
+std::string MeasureCode(Candidate& candidate) {
+  auto entries = LongestProbesOf(candidate, false);
+  auto returns = LongestProbesOf(candidate, true);
+  std::vector<uint32_t> indices(returns.size(), ring::kMaxProbes - 1);
+  detour::Hijack hijack{.trampoline = kLongestToName.control,
+                        .probes = indices,
+                        .arguments = EntryArgumentsOf(candidate),
+                        .daemon_trampoline = kLongestToName.control};
+  auto size = detour::MeasureDetour({.site = candidate.site.value,
+                                     .buffer = candidate.site.value,
+                                     .region = candidate.region,
+                                     .probes = entries,
+                                     .memory = kLongestToName,
+                                     .hijack = returns.empty() ? detour::Hijack{} : hijack});
+  if (!size.ok()) return size.error().message;
+  candidate.detour_size = RoundUp(*size);
+  candidate.buffer_size = candidate.detour_size;
+  if (returns.empty()) return "";
+  auto trampoline = detour::AssembleTrampoline(
+      {.function = candidate.site.value, .probes = returns, .memory = kLongestToName});
+  if (!trampoline.ok()) return trampoline.error().message;
+  candidate.buffer_size += RoundUp(static_cast<uint32_t>(trampoline->code.size()));
+  return "";
+}
+
 std::string PlanOne(Candidate& candidate, const elf::File& file, PatchPlanner& planner) {
   auto link = file.ToLinkAddr(candidate.place.offset);
   if (!link) return "the file does not say where its code is";
@@ -124,20 +180,49 @@ std::string PlanOne(Candidate& candidate, const elf::File& file, PatchPlanner& p
   if (auto rule = RuleAgainstDisplacing(file, candidate.region); !rule.empty()) return rule;
   if (std::string why = TakeBytes(candidate, file, *link); !why.empty()) return why;
   candidate.window = WindowOf(candidate, *link);
-  auto probes = ProbesOf(candidate);
-  for (auto& probe : probes)
-    probe.index = ring::kMaxProbes - 1;
-  auto size = detour::MeasureDetour({.site = candidate.site.value,
-                                     .buffer = candidate.site.value,
-                                     .region = candidate.region,
-                                     .probes = probes,
-                                     .memory = kLongestToName,
-                                     .hijack = {}});
-  if (!size.ok()) return size.error().message;
-  // Whole units, so that neighbours can be written together.
-  constexpr uint32_t kUnit = tracee::CodeArena::kAlignment;
-  candidate.buffer_size = (*size + kUnit - 1) / kUnit * kUnit;
-  return "";
+  return MeasureCode(candidate);
+}
+
+std::shared_ptr<Optimization> MakeOptimization(const Candidate& candidate) {
+  auto optimization = std::make_shared<Optimization>();
+  optimization->site = candidate.site;
+  optimization->buffer = candidate.buffer;
+  optimization->buffer_size = candidate.buffer_size;
+  optimization->region = candidate.region;
+  optimization->probes = candidate.probes;
+  optimization->selections = candidate.selections;
+  optimization->indices = candidate.indices;
+  optimization->entries = PositionsOf(candidate, false);
+  optimization->returns = PositionsOf(candidate, true);
+  optimization->entry_arguments = EntryArgumentsOf(candidate);
+  optimization->trampoline = candidate.buffer + candidate.detour_size;
+  return optimization;
+}
+
+Status AssembleCode(const Candidate& candidate, Optimization& optimization,
+                    const detour::SharedMemory& memory, RemoteAddr daemon_trampoline) {
+  auto entries = ProbesOf(candidate, false);
+  auto returns = ProbesOf(candidate, true);
+  std::vector<uint32_t> indices;
+  for (const auto& probe : returns)
+    indices.push_back(probe.index);
+  detour::Hijack hijack;
+  if (!returns.empty()) {
+    hijack = {.trampoline = optimization.trampoline.value,
+              .probes = indices,
+              .arguments = optimization.entry_arguments,
+              .daemon_trampoline = daemon_trampoline.value};
+    PROBED_TRY(optimization.returning,
+               detour::AssembleTrampoline(
+                   {.function = candidate.site.value, .probes = returns, .memory = memory}));
+  }
+  PROBED_TRY(optimization.detour, detour::Assemble({.site = candidate.site.value,
+                                                    .buffer = candidate.buffer.value,
+                                                    .region = candidate.region,
+                                                    .probes = entries,
+                                                    .memory = memory,
+                                                    .hijack = hijack}));
+  return {};
 }
 
 }  // namespace
@@ -164,29 +249,17 @@ void OptimizeJob::Plan(const AddressSpace& space, FileCache& files, PatchPlanner
 void OptimizeJob::Assemble() {
   for (Candidate& candidate : candidates) {
     if (candidate.buffer.value == 0) continue;
-    auto optimization = std::make_shared<Optimization>();
-    optimization->site = candidate.site;
-    optimization->buffer = candidate.buffer;
-    optimization->buffer_size = candidate.buffer_size;
-    optimization->region = candidate.region;
-    optimization->probes = candidate.probes;
-    optimization->selections = candidate.selections;
-    optimization->indices = candidate.indices;
-    auto probes = ProbesOf(candidate);
-    auto detour = detour::Assemble({.site = candidate.site.value,
-                                    .buffer = candidate.buffer.value,
-                                    .region = candidate.region,
-                                    .probes = probes,
-                                    .memory = memory,
-                                    .hijack = {}});
-    if (!detour.ok()) {
-      candidate.obstacle = detour.error().message;
-    } else if (detour->code.size() > candidate.buffer_size) {
+    auto optimization = MakeOptimization(candidate);
+    Status assembled = AssembleCode(candidate, *optimization, memory, daemon_trampoline);
+    if (!assembled.ok()) {
+      candidate.obstacle = assembled.error().message;
+    } else if (optimization->detour.code.size() > candidate.detour_size ||
+               optimization->returning.code.size() >
+                   candidate.buffer_size - candidate.detour_size) {
       candidate.obstacle = "its detour is larger than was measured";
     } else if (!MakePatches(candidate, *optimization)) {
       candidate.obstacle = "a jump does not reach its detour";
     }
-    if (detour.ok()) optimization->detour = std::move(detour).value();
     candidate.optimization = std::move(optimization);
   }
 }

@@ -30,6 +30,7 @@ struct Candidate {
   std::vector<uint8_t> island_bytes;
   std::vector<arch::Instruction> region;  // decoded where it runs
   tracee::Window window;                  // where the detour may start
+  uint32_t detour_size = 0;               // what follows in the buffer is the trampoline
   uint32_t buffer_size = 0;
   RemoteAddr buffer;              // 0: not allocated
   std::vector<uint32_t> indices;  // of the probes
@@ -53,6 +54,7 @@ class OptimizeJob {
   const uint32_t image;  // ProcessState::images
   std::vector<Candidate> candidates;
   detour::SharedMemory memory;  // once there are buffers
+  RemoteAddr daemon_trampoline;
 };
 
 }  // namespace probed::probe

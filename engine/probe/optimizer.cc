@@ -8,6 +8,7 @@
 
 #include "engine/probe/fault_signal.h"
 #include "engine/probe/jump_batch.h"
+#include "engine/probe/shadow_returns.h"
 #include "engine/probe/shadow_stack.h"
 #include "engine/probe/stop_deadline.h"
 #include "engine/ring/clock.h"
@@ -18,6 +19,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kRetryDelay{100};
 constexpr int kMaxRetries = 20;
+// What shadow stacks hold is counted when it is over, or taken over: more than that is no exact
+// limit.
+constexpr uint32_t kFewReturns = 64 * ring::kShadowFrames;
 
 // What nobody reads is only counted.
 ring::ProbeMode ModeOf(const Probe& probe, bool is_read) {
@@ -87,9 +91,12 @@ ProcessState* Optimizer::FindImage(const OptimizeJob& job) const {
 std::string Optimizer::ObstacleOf(const Site& site) const {
   if (!options_.enabled) return "optimization is off";
   if (site.barred()) return site.reason();
+  if (site.HasDisabledReturn()) return "a return probe here is disabled";
   if (site.has_hooks()) return "the engine itself needs a trap here";
   for (const auto& probe : site.probes()) {
-    if (probe->is_return()) return "a return probe needs a trap at the function's entry";
+    if (probe->is_return() && probe->options.max_active < kFewReturns) {
+      return "a small limit of outstanding returns is counted at a trap";
+    }
     if (!probe->options.optimize) return "a probe here is not to be optimized";
   }
   return "";
@@ -132,6 +139,7 @@ Status Optimizer::ReserveIn(tracee::Stopped& stopped, ProcessState& state, Optim
   if (state.images != job.image) return {};
   PROBED_RETURN_IF_ERROR(MakeRing(stopped, state));
   job.memory = state.ring->memory();
+  job.daemon_trampoline = state.trampoline;
   LookAtFaultActions(stopped, state);
   for (Candidate& candidate : job.candidates) {
     if (!candidate.possible()) continue;
@@ -192,7 +200,7 @@ bool Optimizer::Apply(OptimizeJob& job) {
   auto apply = [&](std::vector<tracee::Stopped*>& threads) -> Status {
     if (state->images != job.image || state->leaving) return {};
     for (tracee::Stopped* thread : threads)
-      NoteThread(*thread, *state);
+      LookAt(*thread, *state);
     JumpBatch batch(threads, *state);
     auto optimized = batch.Optimize(std::exchange(ready, {}));
     again = !optimized.ok() || *optimized;
@@ -240,7 +248,8 @@ void Optimizer::Work(event::TargetId target) {
 Status Optimizer::Unoptimize(std::vector<tracee::Stopped*>& threads, ProcessState& state,
                              std::span<Site* const> sites) {
   JumpBatch batch(threads, state);
-  return batch.Unoptimize(sites, hits_->Evaluator(), [this] { drainer_.Flush(); });
+  return batch.Unoptimize(sites, hits_->Evaluator(), hits_->returns(),
+                          [this] { drainer_.Flush(); });
 }
 
 void Optimizer::Bar(ProcessState& state, RemoteAddr address, const std::string& why) {
@@ -314,8 +323,14 @@ void Optimizer::NoteThread(tracee::Stopped& stopped, ProcessState& state) {
   if (!is_parents) history.Begin(base, thread.tid(), ring::ReadTsc());
 }
 
+// Who it is, and where its returns are hijacked.
+void Optimizer::LookAt(tracee::Stopped& stopped, ProcessState& state) {
+  NoteThread(stopped, state);
+  KnowThread(stopped, state);
+}
+
 void Optimizer::OnThreadStart(tracee::Stopped& stopped, ProcessState& state) {
-  if (state.ring) NoteThread(stopped, state);
+  if (state.ring) LookAt(stopped, state);
 }
 
 void Optimizer::OnThreadExit(ProcessState& state, pid_t tid) {
@@ -331,7 +346,7 @@ void Optimizer::LookAtThreads(event::TargetId target) {
                                   [&](std::vector<tracee::Stopped*>& threads) -> Status {
                                     if (!state->ring) return {};
                                     for (tracee::Stopped* thread : threads)
-                                      NoteThread(*thread, *state);
+                                      LookAt(*thread, *state);
                                     return {};
                                   });
   });
@@ -343,7 +358,7 @@ void Optimizer::OnFork(tracee::Stopped& child, ProcessState& state, const Proces
   if (ring.ok()) {
     state.ring = std::move(ring).value();
     AddToDrainer(state);
-    NoteThread(child, state);
+    LookAt(child, state);
     return;
   }
   std::vector<tracee::Stopped*> threads{&child};
@@ -354,6 +369,7 @@ void Optimizer::EndRing(ProcessState& state) {
   if (!state.ring) return;
   drainer_.Remove(std::exchange(state.source, event::kNoSource));
   state.CountDetours();
+  state.MissReturns();
   state.ring->Close();
   state.ring = nullptr;
 }

@@ -85,6 +85,7 @@ class Optimizer {
   void AddToDrainer(ProcessState& state);
   void LookAtThreads(event::TargetId target);
   static void NoteThread(tracee::Stopped& stopped, ProcessState& state);
+  static void LookAt(tracee::Stopped& stopped, ProcessState& state);
 
   OptimizerOptions options_;
   FileCache& files_;

@@ -1,6 +1,8 @@
 #include "engine/probe/process_state.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <utility>
 
 namespace probed::probe {
@@ -15,6 +17,35 @@ void Add(ProbeCounters& counters, const RingCounts& counts) {
   counters.sampled_out += counts.sampled_out;
   counters.missed += counts.missed;
   counters.lost += counts.lost + counts.oversize;
+}
+
+// All but the beginning of a trampoline that returns have led to.
+void FreeCode(ProcessState& state, const Optimization& optimization) {
+  constexpr size_t kKept = 16;
+  tracee::CodeArena& arena = state.process.arena();
+  RemoteAddr trampoline = optimization.trampoline;
+  if (state.sites.TrampolineAt(trampoline) == nullptr) {
+    return arena.Free(optimization.buffer, optimization.buffer_size);
+  }
+  std::array<std::byte, kKept> breakpoints{};
+  breakpoints.fill(std::byte{kBreakpointByte});
+  (void)state.process.memory().Write(trampoline, breakpoints, state.id.pid);
+  state.sites.RetireTrampoline(optimization);
+  RemoteAddr rest = trampoline + kKept;
+  arena.Free(optimization.buffer, trampoline - optimization.buffer);
+  arena.Free(rest, optimization.buffer + optimization.buffer_size - rest);
+}
+
+// What a frame counts it counts for the first of its function's return probes.
+void CountReturns(const Optimization& optimization, TargetRing& ring,
+                  std::map<uint32_t, uint64_t>& waiting, std::vector<RingCounts>& counts) {
+  size_t first = optimization.returns.front();
+  uint32_t index = optimization.indices[first];
+  uint64_t more = ring.AdvanceWaiting(index, waiting[index]);
+  for (size_t i : optimization.returns) {
+    counts[i].missed = counts[first].missed;
+    counts[i].waiting = more;
+  }
 }
 
 }  // namespace
@@ -42,7 +73,7 @@ ProcessState* ProcessState::Of(tracee::Process& process) {
 }
 
 void ProcessState::Release(const Optimization& optimization) {
-  process.arena().Free(optimization.buffer, optimization.buffer_size);
+  FreeCode(*this, optimization);
   if (!ring) return;  // a child that has none of its own
   for (uint32_t index : optimization.indices)
     ring->Release(index);
@@ -50,15 +81,34 @@ void ProcessState::Release(const Optimization& optimization) {
 
 void ProcessState::CountDetours() {
   if (!ring) return;
+  std::optional<std::map<uint32_t, uint64_t>> waiting;
   for (Site* site : sites.Optimized()) {
     const Optimization& optimization = *site->optimization();
-    uint64_t hits = 0;
-    for (size_t i = 0; i < optimization.indices.size(); ++i) {
-      RingCounts counts = ring->TakeCounts(optimization.indices[i]);
-      Add(optimization.probes[i]->counters, counts);
-      hits = std::max(hits, counts.hits());
+    std::vector<RingCounts> counts;
+    for (uint32_t index : optimization.indices)
+      counts.push_back(ring->TakeCounts(index));
+    if (!optimization.returns.empty()) {
+      if (!waiting) waiting = ring->shadows().CountPending();
+      CountReturns(optimization, *ring, *waiting, counts);
     }
-    site->CountHits(hits);
+    std::optional<int64_t> hits;  // fewer than none when frames were taken over
+    for (size_t i = 0; i < counts.size(); ++i) {
+      Add(optimization.probes[i]->counters, counts[i]);
+      auto own = static_cast<int64_t>(counts[i].hits());
+      hits = std::max(hits.value_or(own), own);
+    }
+    site->CountHits(static_cast<uint64_t>(hits.value_or(0)));
+  }
+}
+
+void ProcessState::MissReturns() {
+  if (!ring) return;
+  for (Site* site : sites.Optimized()) {
+    const Optimization& optimization = *site->optimization();
+    if (optimization.returns.empty()) continue;
+    uint64_t waited = -ring->AdvanceWaiting(optimization.indices[optimization.returns.front()], 0);
+    for (size_t i : optimization.returns)
+      optimization.probes[i]->counters.missed += waited;
   }
 }
 

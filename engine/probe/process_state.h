@@ -88,8 +88,14 @@ class ProcessState final : public tracee::Extension {
   // What the detour of a site that has been unoptimized, or was never used, took up. No thread is
   // in it, and what it recorded was read.
   void Release(const Optimization& optimization);
+  // Of the daemon's own, or one that is a breakpoint now.
+  bool IsTrampoline(RemoteAddr address) const {
+    return address.value != 0 && (address == trampoline || sites.IsRetired(address));
+  }
   // Adds to the counters of probes and sites what detours have counted since.
   void CountDetours();
+  // Nobody will tell how the returns that detours wait for end.
+  void MissReturns();
 
   // The memory is gone (exec): forget sites, trampoline and what threads waited for. The ring is
   // the caller's to end before.

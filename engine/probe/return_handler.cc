@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "engine/lang/fetch_program.h"
 #include "engine/probe/address_space.h"
+#include "engine/probe/shadow_returns.h"
+#include "engine/probe/trampoline_exit.h"
 #include "engine/ring/clock.h"
 
 namespace probed::probe {
@@ -104,6 +106,7 @@ bool GiveBack(tracee::Stopped& stopped, const ProcessState& state, const Pending
 void GiveUpForeign(tracee::Stopped& stopped, ProcessState& state) {
   uint64_t sp = stopped.regs().rsp;
   bool any = false;
+  TakeOverForeignFrames(stopped, state, sp, sp + kLargestCoroutine);
   EraseForeign(stopped.thread(), state, sp, sp + kLargestCoroutine, [&](const PendingReturn&) {
     any = true;
     return false;
@@ -112,6 +115,7 @@ void GiveUpForeign(tracee::Stopped& stopped, ProcessState& state) {
   auto space = AddressSpace::Read(state.id.pid);
   const elf::Mapping* stack = space.ok() ? space->map().At(RemoteAddr{sp}) : nullptr;
   if (stack == nullptr) return;
+  TakeOverForeignFrames(stopped, state, sp, stack->end.value);
   EraseForeign(stopped.thread(), state, sp, stack->end.value, [&](const PendingReturn& frame) {
     (void)GiveBack(stopped, state, frame);
     return true;
@@ -126,6 +130,10 @@ bool ReturnHandler::Redirect(tracee::Stopped& stopped, ProcessState& state, uint
   ReturnStack& returns = ThreadState::Of(stopped.thread()).returns;
   uint64_t trampoline = state.trampoline.value;
   if (trampoline == 0 || !ReadWord(stopped, slot, frame.real_return)) return false;
+  if (state.sites.TrampolineAt(RemoteAddr{frame.real_return}) != nullptr) {
+    TakeOverFrames(stopped, state);
+    if (!ReadWord(stopped, slot, frame.real_return)) return false;
+  }
   if (frame.real_return == trampoline) {
     const PendingReturn* below = returns.Find(slot);
     if (below == nullptr) return false;
@@ -179,6 +187,37 @@ bool ReturnHandler::OnReturn(tracee::Stopped& stopped, ProcessState& state) {
   return true;
 }
 
+// Of a return that a trampoline has begun to record.
+void ReturnHandler::RecordTaken(tracee::Stopped& stopped, ProcessState& state,
+                                const Optimization& optimization, const ring::ShadowFrame& frame,
+                                size_t first) {
+  HitPlace place{.ip = frame.caller,
+                 .function = optimization.site.value,
+                 .tsc = ring::ReadTsc(),
+                 .time = ReadClocks()};
+  StoppedContext context(stopped, stopped.regs(), frame.caller);
+  std::span<const uint64_t> arguments(frame.arguments, optimization.entry_arguments);
+  for (size_t i = first; i < optimization.returns.size(); ++i) {
+    Probe& probe = *optimization.probes[optimization.returns[i]];
+    if (!probe.enabled) continue;
+    ++probe.counters.hits;
+    context.Aim(place.function - probe.definition->offset, arguments);
+    recorder_.Record(probe, place, state, stopped.tid(), context);
+  }
+}
+
+bool ReturnHandler::LeaveTrampoline(tracee::Stopped& stopped, ProcessState& state) {
+  auto record = [this](auto&&... returned) { RecordTaken(returned...); };
+  const Optimization* optimization = state.sites.FindByTrampoline(RemoteAddr{stopped.regs().rip});
+  for (size_t i = 0; optimization != nullptr && i <= ring::kShadowFrames; ++i) {
+    // Not in a shadow stack: it was taken over meanwhile.
+    if (!FinishReturn(stopped, state, *optimization, record)) return OnReturn(stopped, state);
+    optimization = state.sites.FindByTrampoline(RemoteAddr{stopped.regs().rip});
+  }
+  bool is_chained = state.IsTrampoline(RemoteAddr{stopped.regs().rip});
+  return is_chained ? OnReturn(stopped, state) : optimization == nullptr;
+}
+
 void ReturnHandler::HandOver(ProcessState& state, pid_t tid) {
   auto ended = state.process.threads().find(tid);
   if (ended == state.process.threads().end()) return;
@@ -202,6 +241,7 @@ void ReturnHandler::HandOver(ProcessState& state, pid_t tid) {
 }
 
 void ReturnHandler::Lift(tracee::Stopped& stopped, ProcessState& state) {
+  TakeOverFrames(stopped, state);
   ReturnStack& returns = ThreadState::Of(stopped.thread()).returns;
   returns.BeginWalk(stopped.regs().rsp);
   GiveUpForeign(stopped, state);
@@ -240,7 +280,7 @@ void ReturnHandler::RestoreUnwanted(std::span<tracee::Stopped* const> threads,
                                     ProcessState& state) {
   for (auto* stopped : threads) {
     // Has returned, but its slot still looks hijacked.
-    if (stopped->regs().rip == state.trampoline.value) OnReturn(*stopped, state);
+    if (state.IsTrampoline(RemoteAddr{stopped->regs().rip})) OnReturn(*stopped, state);
   }
   if (threads.empty()) return;
   for (const auto& [tid, thread] : state.process.threads()) {
@@ -259,6 +299,7 @@ void ReturnHandler::RestoreUnwanted(std::span<tracee::Stopped* const> threads,
 }
 
 uint32_t ReturnHandler::RestoreAll(tracee::Stopped& stopped, ProcessState& state) {
+  TakeOverAllFrames(state);
   uint32_t restored = 0;
   for (const auto& [tid, thread] : state.process.threads()) {
     ReturnStack& returns = ThreadState::Of(*thread).returns;

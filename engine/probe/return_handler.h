@@ -25,6 +25,10 @@ class ReturnHandler {
   // puts the ip at the real return address. False: nobody of ours was called from here.
   bool OnReturn(tracee::Stopped& stopped, ProcessState& state);
 
+  // In a trampoline of a detour, or where it asks: finishes what that has begun. The ip is the
+  // program's then. False: nobody of ours was called from here.
+  bool LeaveTrampoline(tracee::Stopped& stopped, ProcessState& state);
+
   // A thread has ended; what it waited for is missed. A coroutine that it called may go on in
   // another thread, so its slots are still known there.
   void HandOver(ProcessState& state, pid_t tid);
@@ -47,6 +51,8 @@ class ReturnHandler {
   bool Redirect(tracee::Stopped& stopped, ProcessState& state, uint64_t slot, PendingReturn& frame);
   void RecordReturn(tracee::Stopped& stopped, ProcessState& state, PendingReturn& frame,
                     StoppedContext& context);
+  void RecordTaken(tracee::Stopped& stopped, ProcessState& state, const Optimization& optimization,
+                   const ring::ShadowFrame& frame, size_t first);
 
   Recorder& recorder_;
 };

@@ -67,6 +67,11 @@ bool Site::is_ambiguous() const {
                      [](const auto& probe) { return probe->options.force; });
 }
 
+bool Site::HasDisabledReturn() const {
+  return std::any_of(probes_.begin(), probes_.end(),
+                     [](const auto& probe) { return probe->is_return() && !probe->enabled; });
+}
+
 bool Site::Carries(const Probe& probe) const {
   return std::any_of(probes_.begin(), probes_.end(),
                      [&](const auto& entry) { return entry.get() == &probe; });

@@ -66,6 +66,8 @@ class Site {
   bool HasHook(Hook hook) const { return (hooks_ & static_cast<uint8_t>(hook)) != 0; }
   bool has_hooks() const { return hooks_ != 0; }
   bool wanted() const;  // by an enabled probe or a hook
+  // What was to be recorded for that probe is to be given up.
+  bool HasDisabledReturn() const;
 
   // The breakpoint. Writing one byte is atomic for the program's other threads (Intel SDM vol. 3,
   // 9.1.3 asks for synchronisation only where longer runs of bytes change).

@@ -24,6 +24,26 @@ Site* SiteTable::FindByDetour(RemoteAddr ip) const {
   return start == ip || site->optimization()->InDetour(ip) ? site : nullptr;
 }
 
+const Optimization* SiteTable::FindByTrampoline(RemoteAddr ip) const {
+  auto after = by_trampoline_.upper_bound(ip);
+  if (after == by_trampoline_.begin()) return nullptr;
+  const Optimization& optimization = *std::prev(after)->second;
+  return optimization.InTrampoline(ip) ? &optimization : nullptr;
+}
+
+const Optimization* SiteTable::TrampolineAt(RemoteAddr start) const {
+  auto found = by_trampoline_.find(start);
+  return found == by_trampoline_.end() ? nullptr : found->second.get();
+}
+
+bool SiteTable::AsksAt(RemoteAddr address) const {
+  if (by_trampoline_.empty()) return false;
+  const Site* site = FindByDetour(address);
+  const Optimization* optimization =
+      site != nullptr ? site->optimization().get() : FindByTrampoline(address);
+  return optimization != nullptr && optimization->AsksAt(address);
+}
+
 Site* SiteTable::FindDisplacing(RemoteAddr address) const {
   auto after = displaced_.upper_bound(address);
   if (after == displaced_.begin()) return nullptr;
@@ -42,6 +62,7 @@ void SiteTable::Reindex(Site& site, const Optimization* before) {
   if (now == nullptr) return;
   by_detour_[now->buffer] = &site;
   if (auto island = now->island()) by_detour_[*island] = &site;
+  if (!now->returns.empty()) by_trampoline_[now->trampoline] = site.optimization();
   for (const CodePatch& patch : now->patches) {
     RemoteAddr end = patch.address + patch.patched.size();
     if (patch.address == site.address()) end = std::max(end, now->region_end());
@@ -71,6 +92,8 @@ void SiteTable::Erase(RemoteAddr address) {
 void SiteTable::Clear() {
   by_copy_.clear();
   by_detour_.clear();
+  by_trampoline_.clear();
+  retired_.clear();
   displaced_.clear();
   sites_.clear();
 }

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -18,6 +19,22 @@ class SiteTable {
   Site* FindByCopy(RemoteAddr address) const;
   // The optimized site whose detour, or whose island, holds `ip`.
   Site* FindByDetour(RemoteAddr ip) const;
+  // Whose trampoline holds `ip`, or begins there. It may be of a site that was unmapped meanwhile:
+  // what it has hijacked still returns to it.
+  const Optimization* FindByTrampoline(RemoteAddr ip) const;
+  const Optimization* TrampolineAt(RemoteAddr start) const;
+  bool AsksAt(RemoteAddr address) const;
+  // No slot holds its address any more. A program that has saved its return address elsewhere
+  // (swapcontext) may come to it all the same: it stays as a breakpoint.
+  void RetireTrampoline(const Optimization& optimization) {
+    by_trampoline_.erase(optimization.trampoline);
+    retired_.insert(optimization.trampoline);
+  }
+  bool IsRetired(RemoteAddr trampoline) const { return retired_.contains(trampoline); }
+  void CopyTrampolines(const SiteTable& parent) {
+    by_trampoline_ = parent.by_trampoline_;
+    retired_ = parent.retired_;
+  }
   // The optimized site that has displaced the instruction at `address`, or whose jump covers it.
   Site* FindDisplacing(RemoteAddr address) const;
   // After a change of Site::optimization(), `before` it and now.
@@ -37,6 +54,8 @@ class SiteTable {
   std::unordered_map<RemoteAddr, std::unique_ptr<Site>> sites_;
   std::map<RemoteAddr, Site*> by_copy_;
   std::map<RemoteAddr, Site*> by_detour_;
+  std::map<RemoteAddr, std::shared_ptr<const Optimization>> by_trampoline_;
+  std::set<RemoteAddr> retired_;
   struct Displaced {
     RemoteAddr end;
     Site* site;

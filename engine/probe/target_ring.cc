@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -47,6 +48,14 @@ uint64_t Advance(uint64_t& taken, uint64_t now) {
   return taken - before;
 }
 
+// It precedes the payload (layout.h).
+bool TakeReturnAddress(event::RingHit& hit) {
+  if (hit.payload.size() < sizeof(hit.header.ip)) return false;
+  std::memcpy(&hit.header.ip, hit.payload.data(), sizeof(hit.header.ip));
+  hit.payload = hit.payload.subspan(sizeof(hit.header.ip));
+  return true;
+}
+
 uint64_t Load(const uint64_t& shared) {
   return std::atomic_ref(const_cast<uint64_t&>(shared)).load(std::memory_order_relaxed);
 }
@@ -59,6 +68,7 @@ TargetRing::TargetRing(event::TargetId id, ring::Geometry geometry, SharedMappin
       geometry_(geometry),
       control_(std::move(control)),
       records_(std::move(records)),
+      shadows_(geometry, control_.bytes(), records_.bytes()),
       reader_(geometry, control_.bytes(), records_.bytes()) {}
 
 Result<std::shared_ptr<TargetRing>> TargetRing::Map(tracee::Stopped& stopped, event::TargetId id,
@@ -187,6 +197,11 @@ RingCounts TargetRing::Count(uint32_t index) {
           .oversize = Advance(slot.taken.oversize, Load(shared.oversize))};
 }
 
+uint64_t TargetRing::AdvanceWaiting(uint32_t index, uint64_t now) {
+  std::lock_guard lock(mutex_);
+  return now - std::exchange(slots_[index].taken.waiting, now);
+}
+
 void TargetRing::Abandon(const detour::Location::Reservation& reservation) {
   // The numbers come from the thread's registers: they may be anything.
   auto [cpu, position, length] = reservation;
@@ -223,16 +238,17 @@ bool TargetRing::Decode(const ring::RawRecord& record, event::RingHit& hit) {
   std::lock_guard lock(mutex_);
   if (record.probe >= slots_.size() || !slots_[record.probe].claimed) return false;
   Slot& slot = slots_[record.probe];
+  hit.payload = record.payload;
+  hit.header.ip = slot.probe.ip;
+  if (slot.probe.kind == lang::ProbeKind::kReturn && !TakeReturnAddress(hit)) return false;
   ++slot.read;
   hit.header.probe = slot.probe.probe;
-  hit.header.ip = slot.probe.ip;
   hit.header.function = slot.probe.ip;
   hit.header.target_start = id_.start_ticks;
   hit.header.pid = id_.pid;
   hit.header.tid = thread.tid;
   hit.header.cpu = record.cpu;
   std::copy(thread.comm.begin(), thread.comm.end(), hit.header.comm);
-  hit.payload = record.payload;
   hit.schema = slot.probe.schema;
   return true;
 }

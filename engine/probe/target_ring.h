@@ -15,6 +15,7 @@
 #include "engine/detour/detour.h"
 #include "engine/detour/leave.h"
 #include "engine/event/ring_source.h"
+#include "engine/probe/shadow_table.h"
 #include "engine/probe/thread_history.h"
 #include "engine/ring/reader.h"
 #include "engine/sys/robust_list.h"
@@ -39,9 +40,10 @@ struct RingCounts {
   uint64_t missed = 0;
   uint64_t lost = 0;
   uint64_t oversize = 0;
+  uint64_t waiting = 0;  // returns waited for, modulo 2^64: it may have become fewer
 
   uint64_t hits() const {
-    return recorded + counted + filtered + sampled_out + missed + lost + oversize;
+    return recorded + counted + filtered + sampled_out + missed + lost + oversize + waiting;
   }
 };
 
@@ -60,6 +62,7 @@ class TargetRing final : public event::RingSource {
 
   detour::SharedMemory memory() const;
   ThreadHistory& threads() { return threads_; }
+  ShadowTable& shadows() { return shadows_; }
   event::TargetId id() const { return id_; }
 
   // RING_INDICES_EXHAUSTED. Off until SetMode().
@@ -68,6 +71,8 @@ class TargetRing final : public event::RingSource {
   // No thread is in the index's code, and what it recorded was read.
   void Release(uint32_t index);
   RingCounts TakeCounts(uint32_t index);
+  // `now` returns are waited for on behalf of the index: how many more than before, modulo 2^64.
+  uint64_t AdvanceWaiting(uint32_t index, uint64_t now);
   // The daemon has finished the hit that a thread had reserved this room for.
   void Abandon(const detour::Location::Reservation& reservation);
 
@@ -89,7 +94,7 @@ class TargetRing final : public event::RingSource {
   struct Slot {
     ProbeOfIndex probe;
     uint64_t read = 0;  // records, ever
-    RingCounts taken;   // `recorded` counts records read
+    RingCounts taken;   // `recorded` counts records read, `waiting` is as of now
     bool claimed = false;
   };
 
@@ -110,6 +115,7 @@ class TargetRing final : public event::RingSource {
   tracee::SharedMapping control_;
   tracee::SharedMapping records_;
   ThreadHistory threads_;
+  ShadowTable shadows_;
 
   ring::Reader reader_;  // the Drainer's
   std::function<void()> on_unknown_thread_;

@@ -50,7 +50,7 @@ struct alignas(64) ProbeCounters {
   uint64_t counted = 0;      // hits in kModeCount
   uint64_t filtered = 0;     // dropped by the filter
   uint64_t sampled_out = 0;  // and then by sampling
-  uint64_t missed = 0;       // return probes: no frame was free
+  uint64_t missed = 0;       // return probes: frames that have died
   uint64_t lost = 0;         // the ring was full
   uint64_t oversize = 0;     // recorded and lost: over the kernel dialect's record limit
   SamplingState sampling;
@@ -86,9 +86,9 @@ constexpr uint64_t CommitWord(uint64_t position, uint64_t length) {
 
 // A return probe's payload is preceded by the real return address (counted in payload_bytes).
 
-// Return probes. A thread finds its shadow stack in a hash table that the daemon fills before the
-// thread runs: open addressing from ThreadHash(), the next entry after the last being the first. A
-// thread that is not there counts as missed. The table is never full.
+// Return probes. A thread finds its shadow stack in a hash table that the daemon fills: open
+// addressing from ThreadHash(), the next entry after the last being the first. A thread that is not
+// there asks the daemon. The table is never full.
 inline constexpr uint32_t kThreadHashBits = 13;
 inline constexpr uint32_t kThreadEntries = 1u << kThreadHashBits;
 inline constexpr uint32_t kMaxShadowStacks = kThreadEntries / 2;
@@ -111,15 +111,16 @@ inline constexpr uint32_t kShadowArguments = 6;
 // One hijacked return. The frame is alive while the word at `slot` is `trampoline`; dead ones are
 // taken off when they are found on top, so others may linger below.
 struct ShadowFrame {
-  uint64_t slot = 0;        // address of the stack word that held the return address
+  uint64_t slot = 0;        // address of the stack word that held the return address; 0: a gap
   uint64_t next = 0;        // what it held: of a tail call, the trampoline of the frame below
   uint64_t caller = 0;      // the real return address behind all of them
   uint64_t trampoline = 0;  // what it holds now
-  uint64_t probe = 0;       // the first return probe of the function: counts what is missed
+  uint64_t probe = 0;       // the function's first return probe, whose `missed` counts for all
   uint64_t arguments[kShadowArguments] = {};  // $arg1... at entry
 };
 
-// Written by its own thread only, or by the daemon while that is stopped.
+// Written by its own thread only, or by the daemon while that is stopped; frames that return in
+// another thread the daemon makes gaps at any time.
 struct alignas(64) ShadowStack {
   uint64_t depth = 0;  // frames in use; grows after the frame is written, before the slot is
   ShadowFrame frames[kShadowFrames] = {};

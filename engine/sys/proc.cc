@@ -17,6 +17,7 @@ namespace probed::sys {
 namespace {
 
 constexpr uint64_t kKernelThreadFlag = 0x00200000;  // PF_KTHREAD
+constexpr uint64_t kExitingFlag = 0x00000004;       // PF_EXITING
 
 std::string ProcPath(pid_t pid, std::string_view leaf) {
   return "/proc/" + std::to_string(pid) + "/" + std::string(leaf);
@@ -116,8 +117,10 @@ Result<TaskStat> ReadTaskStat(pid_t tid) {
   std::vector<std::string_view> fields = Words(std::string_view(*text).substr(comm_end + 1));
   constexpr size_t kFlags = 9 - 3, kStartTime = 22 - 3, kProcessor = 39 - 3;  // field N is at N-3
   if (fields.size() <= kProcessor) return NotFound(tid);
+  auto flags = ParseNumber<uint64_t>(fields[kFlags]);
   return TaskStat{.start_ticks = ParseNumber<uint64_t>(fields[kStartTime]),
-                  .kernel_thread = (ParseNumber<uint64_t>(fields[kFlags]) & kKernelThreadFlag) != 0,
+                  .kernel_thread = (flags & kKernelThreadFlag) != 0,
+                  .exiting = (flags & kExitingFlag) != 0,
                   .cpu = ParseNumber<int>(fields[kProcessor])};
 }
 

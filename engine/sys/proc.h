@@ -42,6 +42,7 @@ TaskStatus ParseTaskStatus(std::string_view text);
 struct TaskStat {
   uint64_t start_ticks = 0;  // since boot; with the pid, it names a process for good
   bool kernel_thread = false;
+  bool exiting = false;  // never in user mode again
   int cpu = 0;  // where it ran last
 };
 Result<TaskStat> ReadTaskStat(pid_t tid);

@@ -1,11 +1,13 @@
 // Hijacked returns: what is recorded, and that the program goes on as if nothing had happened.
 
 #include <signal.h>
+#include <sys/user.h>
 #include <ucontext.h>
 
 #include <cstring>
 #include <memory>
 
+#include "engine/detour/leave.h"
 #include "engine/detour/trampoline.h"
 #include "engine/lang/fetch_program.h"
 #include "tests/detour/programs.h"
@@ -18,6 +20,67 @@ using lang::Reg;
 
 // add %rsi,%rdi; lea 1(%rdi),%rax; sbb %rdx,%rdx; ret
 constexpr uint8_t kAdder[] = {0x48, 0x01, 0xf7, 0x48, 0x8d, 0x47, 0x01, 0x48, 0x19, 0xd2, 0xc3};
+
+constexpr uint64_t kDaemonTrampoline = 0x7fffdeadb000;
+
+class SelfBus : public arch::MemoryBus {
+ public:
+  bool Load(uint64_t address, std::span<std::byte> out) override {
+    std::memcpy(out.data(), reinterpret_cast<const void*>(address), out.size());
+    return true;
+  }
+  bool Store(uint64_t, std::span<const std::byte>) override { return false; }
+};
+
+constexpr std::pair<int, unsigned long long user_regs_struct::*> kRegisters[] = {
+    {REG_RAX, &user_regs_struct::rax},    {REG_RBX, &user_regs_struct::rbx},
+    {REG_RCX, &user_regs_struct::rcx},    {REG_RDX, &user_regs_struct::rdx},
+    {REG_RSI, &user_regs_struct::rsi},    {REG_RDI, &user_regs_struct::rdi},
+    {REG_RBP, &user_regs_struct::rbp},    {REG_RSP, &user_regs_struct::rsp},
+    {REG_R8, &user_regs_struct::r8},      {REG_R9, &user_regs_struct::r9},
+    {REG_R10, &user_regs_struct::r10},    {REG_R11, &user_regs_struct::r11},
+    {REG_R12, &user_regs_struct::r12},    {REG_R13, &user_regs_struct::r13},
+    {REG_R14, &user_regs_struct::r14},    {REG_R15, &user_regs_struct::r15},
+    {REG_EFL, &user_regs_struct::eflags}, {REG_RIP, &user_regs_struct::rip}};
+
+// What the daemon does when it is asked, without its frames: the thread goes on with the program's
+// registers at `go_on`, or where r15 says.
+struct Asked {
+  const Detour* detour = nullptr;
+  uint64_t buffer = 0;
+  uint64_t go_on = 0;
+  int times = 0;
+};
+Asked asked;
+
+void OnAsk(int, siginfo_t*, void* context) {
+  auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
+  user_regs_struct regs{};
+  for (const auto& [index, member] : kRegisters)
+    regs.*member = static_cast<uint64_t>(machine.gregs[index]);
+  if (regs.rip != asked.buffer + asked.detour->ask + 1) std::abort();
+  --regs.rip;
+  SelfBus bus;
+  if (!Unwind(*asked.detour, asked.buffer, 0, regs, bus)) std::abort();
+  regs.rip = asked.go_on != 0 ? asked.go_on : regs.r15;
+  for (const auto& [index, member] : kRegisters)
+    machine.gregs[index] = static_cast<greg_t>(regs.*member);
+  ++asked.times;
+}
+
+class AskScope {
+ public:
+  AskScope(const Detour& detour, uint64_t buffer, uint64_t go_on) {
+    asked = {.detour = &detour, .buffer = buffer, .go_on = go_on, .times = 0};
+    struct sigaction action {};
+    action.sa_sigaction = OnAsk;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    ::sigaction(SIGTRAP, &action, nullptr);
+  }
+  ~AskScope() { ::signal(SIGTRAP, SIG_DFL); }
+  AskScope(const AskScope&) = delete;
+  AskScope& operator=(const AskScope&) = delete;
+};
 
 class ReturnContext : public lang::testing::SelfContext {
  public:
@@ -35,7 +98,7 @@ class InstalledReturn {
       memory.SetMode(probe.index, ring::kModeRecord);
     }
     site_.emplace(memory, std::span<const DetourProbe>(), function, HasRdpid(),
-                  Hijack{code_.address(), indexes_, arguments});
+                  Hijack{code_.address(), indexes_, arguments, kDaemonTrampoline});
     auto trampoline = AssembleTrampoline(
         {.function = site_->site(), .probes = probes, .memory = memory.shared()});
     if (!trampoline.ok()) {
@@ -43,20 +106,20 @@ class InstalledReturn {
       return;
     }
     trampoline_ = *std::move(trampoline);
-    std::memcpy(code_.data(), trampoline_.detour.code.data(), trampoline_.detour.code.size());
-    faults_.emplace(trampoline_.detour, code_.address());
+    std::memcpy(code_.data(), trampoline_.code.data(), trampoline_.code.size());
+    faults_.emplace(trampoline_, code_.address());
   }
 
   const std::string& refusal() const { return refusal_; }
   const InstalledDetour& site() const { return *site_; }
-  const Trampoline& trampoline() const { return trampoline_; }
+  const Detour& trampoline() const { return trampoline_; }
   uint64_t address() const { return code_.address(); }
 
  private:
   Mapping code_{1 << 20, PROT_EXEC};
   std::vector<uint32_t> indexes_;
   std::optional<InstalledDetour> site_;
-  Trampoline trampoline_;
+  Detour trampoline_;
   std::string refusal_;
   std::optional<FaultScope> faults_;
 };
@@ -111,19 +174,23 @@ TEST_P(ReturnTest, RecordsTheCallerTheValueAndTheArguments) {
   EXPECT_EQ(Word(records[1], 1), before[Reg::kSp]);
 }
 
-TEST_P(ReturnTest, MissesWithoutAShadowStackOrRoomInIt) {
+TEST_P(ReturnTest, AsksWithoutAShadowStackOrRoomInIt) {
   const DetourProbe probe = Probe("r=$retval:u64");
   InstalledReturn installed(ring_, {&probe, 1}, kAdder);
+  const Detour& entry = installed.site().detour();
+  AskScope scope(entry, installed.site().buffer(), installed.site().buffer() + entry.displaced);
   ring_.SetThreadKnown(false);
   Run(installed, SomeRegisters());
-  EXPECT_EQ(ring_.counters(0).missed, 1u);
+  EXPECT_EQ(asked.times, 1);
   ring_.SetThreadKnown(true);
   // Frames of an outer stack, alive as far as anyone can tell.
   ring_.shadow_stack().depth = ring::kShadowFrames;
   for (auto& frame : ring_.shadow_stack().frames)
     frame.slot = ~uint64_t{0} - 7;
   Run(installed, SomeRegisters());
-  EXPECT_EQ(ring_.counters(0).missed, 2u);
+  EXPECT_EQ(asked.times, 2);
+  ring_.shadow_stack().depth = 0;
+  EXPECT_EQ(ring_.counters(0).missed, 0u);
   EXPECT_EQ(ring_.TakeRecords().size(), 0u);
 }
 
@@ -136,11 +203,13 @@ TEST_P(ReturnTest, TakesDeadFramesOffAndCountsThem) {
   const uint64_t overwritten = SlotOf(before) - 64;
   shadow.frames[0] = {.slot = overwritten, .trampoline = 1, .probe = 5};
   shadow.frames[1] = {.slot = 0x10, .trampoline = 1, .probe = 6};
-  shadow.depth = 2;
+  shadow.frames[2] = {.slot = 0, .trampoline = 1, .probe = 7};  // a gap
+  shadow.depth = 3;
   Run(installed, before);
   EXPECT_EQ(shadow.depth, 0u);
   EXPECT_EQ(ring_.counters(5).missed, 1u);
   EXPECT_EQ(ring_.counters(6).missed, 1u);
+  EXPECT_EQ(ring_.counters(7).missed, 0u);
   EXPECT_EQ(ring_.TakeRecords().size(), 1u);
 }
 
@@ -240,23 +309,10 @@ TEST_P(ReturnTest, RandomPrograms) {
   EXPECT_GT(compared, 100u);
 }
 
-uint64_t trap_ip = 0;
-
-void OnForeign(int, siginfo_t*, void* context) {
-  auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
-  trap_ip = static_cast<uint64_t>(machine.gregs[REG_RIP]);
-  // What the daemon does once it has found the frame elsewhere.
-  machine.gregs[REG_RIP] = machine.gregs[REG_R15];
-}
-
-// mov (%rsp),%r15; movabs $0,(%r14); add %rsi,%rdi ...: the frame vanishes during the call.
-TEST_P(ReturnTest, TrapsWhenTheFrameIsNotThisThreads) {
-  struct sigaction action {};
-  action.sa_sigaction = OnForeign;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  ::sigaction(SIGTRAP, &action, nullptr);
+// The frame vanishes during the call.
+TEST_P(ReturnTest, AsksWhenTheFrameIsNotThisThreads) {
   const DetourProbe probe = Probe("r=$retval:u64");
-  // add $1,%rdi; movq $0,(%r14); ret
+  // add $1,%rdi; nop; movq $0,(%r14); ret
   const uint8_t function[] = {0x48, 0x83, 0xc7, 0x01, 0x90, 0x49, 0xc7, 0x06, 0, 0, 0, 0, 0xc3};
   InstalledReturn installed(ring_, {&probe, 1}, function);
   Registers registers = SomeRegisters();
@@ -266,14 +322,34 @@ TEST_P(ReturnTest, TrapsWhenTheFrameIsNotThisThreads) {
   const uint64_t caller = WordAt(SlotOf(registers));
   registers[Reg::kR14] = reinterpret_cast<uint64_t>(&ring_.shadow_stack().depth);
   registers[Reg::kR15] = caller;
-  const Registers before = registers;
+  Registers expected = registers;
+  ++expected[Reg::kDi];
+  AskScope scope(installed.trampoline(), installed.address(), 0);
   installed.site().Run(registers);
-  EXPECT_EQ(trap_ip, installed.address() + installed.trampoline().foreign + 1);
-  EXPECT_EQ(registers[Reg::kDi], before[Reg::kDi] + 1);
-  EXPECT_EQ(registers[Reg::kSp], before[Reg::kSp]);
-  EXPECT_EQ(registers[Reg::kAx], before[Reg::kAx]);
+  EXPECT_EQ(asked.times, 1);
+  EXPECT_EQ(registers.general, expected.general);
   EXPECT_EQ(ring_.TakeRecords().size(), 0u);
-  ::signal(SIGTRAP, SIG_DFL);
+}
+
+// Frames above the one that returns stay; it leaves a gap, which the next hijack takes off.
+TEST_P(ReturnTest, ReturnsBelowAFrameOfAnotherStack) {
+  const DetourProbe probe = Probe("r=$retval:u64");
+  // add $1,%rdi; nop; incq (%r14); ret: somebody pushes a frame that is dead by the next hijack
+  const uint8_t function[] = {0x48, 0x83, 0xc7, 0x01, 0x90, 0x49, 0xff, 0x06, 0xc3};
+  InstalledReturn installed(ring_, {&probe, 1}, function);
+  ring::ShadowStack& shadow = ring_.shadow_stack();
+  shadow.frames[1] = {.slot = 0x10, .trampoline = 1, .probe = 5};
+  Registers before = SomeRegisters();
+  before[Reg::kR14] = reinterpret_cast<uint64_t>(&shadow.depth);
+  Registers registers = before;
+  installed.site().Run(registers);
+  EXPECT_EQ(shadow.depth, 2u);
+  EXPECT_EQ(shadow.frames[0].slot, 0u);
+  registers = before;
+  installed.site().Run(registers);
+  EXPECT_EQ(shadow.depth, 2u);
+  EXPECT_EQ(ring_.counters(5).missed, 1u);
+  EXPECT_EQ(ring_.TakeRecords().size(), 2u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ReturnTest, ::testing::Range(0, 5));

@@ -11,16 +11,42 @@ namespace {
 
 using probe::AddressSpace;
 
-class ReturnTest : public EngineTest {
+// With true: what can be a jump is one before the program goes on.
+class ReturnTest : public EngineTest, public ::testing::WithParamInterface<bool> {
  protected:
+  ReturnTest() : EngineTest(Options()) {}
+  static EngineOptions Options() {
+    EngineOptions options;
+    options.optimization.enabled = GetParam();
+    options.optimization.ring_bytes = 8u << 20;
+    return options;
+  }
+
+  ProbeId Define(TargetId target, const std::string& line) {
+    ProbeId id = EngineTest::Define(target, line);
+    defined_.push_back(id);
+    Optimize();
+    return id;
+  }
+  // A new site may make breakpoints of others, for a while.
+  void Optimize() {
+    if (!GetParam()) return;
+    for (ProbeId id : defined_)
+      EXPECT_TRUE(BecomesOptimized(id));
+  }
   std::string Line(const std::string& function, const std::string& fetch = "") {
     return fmt::format("r:t/{} {}:{} {}", function, puppet_.path(), function, fetch);
   }
+  std::vector<ProbeId> defined_;
   Puppet puppet_{"control"};
   TargetId target_ = Attach(puppet_);
 };
 
-TEST_F(ReturnTest, TenThousandDeepRecursion) {
+INSTANTIATE_TEST_SUITE_P(Mechanism, ReturnTest, ::testing::Bool(), [](const auto& mechanism) {
+  return mechanism.param ? "Jump" : "Breakpoint";
+});
+
+TEST_P(ReturnTest, TenThousandDeepRecursion) {
   ProbeId probe = Define(target_, Line("recurse", "$retval:s64"));
   EXPECT_EQ(puppet_.Ask("recurse 10000"), "10000");
   auto hits = DrainHits();
@@ -31,7 +57,7 @@ TEST_F(ReturnTest, TenThousandDeepRecursion) {
   EXPECT_EQ(Counters(probe).missed, 0u);
 }
 
-TEST_F(ReturnTest, OverMaxActiveIsMissedAndRunsUntouched) {
+TEST_P(ReturnTest, OverMaxActiveIsMissedAndRunsUntouched) {
   auto probes = Create(target_, {Line("recurse")}, {.max_active = 10});
   EXPECT_EQ(puppet_.Ask("recurse 99"), "99");
   auto counters = Counters(probes.front().id);
@@ -40,7 +66,7 @@ TEST_F(ReturnTest, OverMaxActiveIsMissedAndRunsUntouched) {
   EXPECT_EQ(counters.missed, 90u);
 }
 
-TEST_F(ReturnTest, TailCallRecordsBothInnerFirst) {
+TEST_P(ReturnTest, TailCallRecordsBothInnerFirst) {
   Define(target_, Line("tail_caller", "$retval:s64"));
   Define(target_, Line("tail_callee", "$retval:s64"));
   EXPECT_EQ(puppet_.Ask("tail 4"), "15");
@@ -53,7 +79,7 @@ TEST_F(ReturnTest, TailCallRecordsBothInnerFirst) {
   EXPECT_EQ(First(hits[1]), 15u);
 }
 
-TEST_F(ReturnTest, LongjmpLeavesNoGhosts) {
+TEST_P(ReturnTest, LongjmpLeavesNoGhosts) {
   ProbeId jumper = Define(target_, Line("jumper"));
   ProbeId recurse = Define(target_, Line("recurse"));
   EXPECT_EQ(puppet_.Ask("longjmp 30"), "30 3");
@@ -64,19 +90,21 @@ TEST_F(ReturnTest, LongjmpLeavesNoGhosts) {
   EXPECT_EQ(puppet_.Ask("recurse 5"), "5");
 }
 
-TEST_F(ReturnTest, EveryAbiReturnKindStaysIntact) {
+TEST_P(ReturnTest, EveryAbiReturnKindStaysIntact) {
   std::vector<std::string> lines;
   for (const char* function :
        {"ret_int", "ret_int128", "ret_float", "ret_double", "ret_long_double", "ret_pair",
         "ret_big", "ret_complex", "ret_complex_long"}) {
     lines.push_back(Line(function, "$retval"));
   }
-  Create(target_, lines);
+  for (const auto& probe : Create(target_, lines))
+    defined_.push_back(probe.id);
+  Optimize();
   EXPECT_EQ(puppet_.Ask("abi"), "0");
   EXPECT_EQ(DrainHits().size(), lines.size());
 }
 
-TEST_F(ReturnTest, EntryArgumentsAreThereAtTheReturn) {
+TEST_P(ReturnTest, EntryArgumentsAreThereAtTheReturn) {
   Define(target_, Line("recurse", "depth=$arg1:s64 result=$retval:s64"));
   puppet_.Ask("recurse 3");
   auto hits = DrainHits();
@@ -85,7 +113,7 @@ TEST_F(ReturnTest, EntryArgumentsAreThereAtTheReturn) {
     EXPECT_EQ(First(hits[i]), i);
 }
 
-TEST_F(ReturnTest, RecordNamesTheCallerAndTheFunction) {
+TEST_P(ReturnTest, RecordNamesTheCallerAndTheFunction) {
   Define(target_, Line("tail_callee", "sp=$stack"));
   ProbeId entry = Define(target_, fmt::format("p:t/in {}:tail_callee sp=$stack", puppet_.path()));
   puppet_.Ask("tail 1");
@@ -97,7 +125,7 @@ TEST_F(ReturnTest, RecordNamesTheCallerAndTheFunction) {
   EXPECT_EQ(First(hits[1]), First(hits[0]) + 8);
 }
 
-TEST_F(ReturnTest, DeletedAndDisabledProbesGiveReturnAddressesBack) {
+TEST_P(ReturnTest, DeletedAndDisabledProbesGiveReturnAddressesBack) {
   ProbeId kept = Define(target_, Line("wait_inside", "$retval:s64"));
   ProbeId deleted = Define(target_, fmt::format("r:t/other {}:wait_inside", puppet_.path()));
   EXPECT_EQ(puppet_.Ask("wait 1"), "1");
@@ -114,7 +142,7 @@ TEST_F(ReturnTest, DeletedAndDisabledProbesGiveReturnAddressesBack) {
 }
 
 // The program really calls them, so a probe that got through would show.
-TEST_F(ReturnTest, FunctionsThatReturnTwiceAreRefused) {
+TEST_P(ReturnTest, FunctionsThatReturnTwiceAreRefused) {
   AddressSpace space = *AddressSpace::Read(puppet_.pid());
   auto libc = elf::File::Open(space.Resolve("libc.so.6")->path);
   ASSERT_TRUE(libc.ok());
@@ -138,7 +166,7 @@ TEST_F(ReturnTest, FunctionsThatReturnTwiceAreRefused) {
 }
 
 // The child comes back from the frame that called vfork, on its parent's stack; then the parent.
-TEST_F(ReturnTest, ChildOnTheSameStackReturnsFirst) {
+TEST_P(ReturnTest, ChildOnTheSameStackReturnsFirst) {
   ProbeId probe = Define(target_, Line("share_stack", "$retval:s32"));
   EXPECT_EQ(puppet_.Ask("vfork 3"), "10");
   EXPECT_EQ(puppet_.Ask("recurse 3"), "3");
@@ -147,7 +175,7 @@ TEST_F(ReturnTest, ChildOnTheSameStackReturnsFirst) {
   EXPECT_EQ(DrainHits().size(), 2u);
 }
 
-TEST_F(ReturnTest, CoroutineReturnsInAnotherThread) {
+TEST_P(ReturnTest, CoroutineReturnsInAnotherThread) {
   Puppet puppet("coroutine");
   TargetId target = Attach(puppet);
   ProbeId probe = Define(target, fmt::format("r:t/work {}:work $retval:s64", puppet.path()));
@@ -161,7 +189,7 @@ TEST_F(ReturnTest, CoroutineReturnsInAnotherThread) {
 }
 
 // The thread that made the call has ended by then: missed, but the program goes on.
-TEST_F(ReturnTest, CoroutineOutlivesItsThread) {
+TEST_P(ReturnTest, CoroutineOutlivesItsThread) {
   Puppet puppet("coroutine");
   TargetId target = Attach(puppet);
   ProbeId probe = Define(target, fmt::format("r:t/work {}:work", puppet.path()));
@@ -170,7 +198,7 @@ TEST_F(ReturnTest, CoroutineOutlivesItsThread) {
   EXPECT_EQ(Counters(probe).missed, 50u);
 }
 
-TEST_F(ReturnTest, CoroutineThrowsInAnotherThread) {
+TEST_P(ReturnTest, CoroutineThrowsInAnotherThread) {
   Puppet puppet("coroutine", {"throw"});
   TargetId target = Attach(puppet);
   ProbeId probe = Define(target, fmt::format("r:t/work {}:work", puppet.path()));
@@ -180,7 +208,7 @@ TEST_F(ReturnTest, CoroutineThrowsInAnotherThread) {
   EXPECT_EQ(Counters(probe).missed, 100u);
 }
 
-TEST_F(EngineTest, ExceptionsPassThroughHijackedFrames) {
+TEST_P(ReturnTest, ExceptionsPassThroughHijackedFrames) {
   Puppet puppet("throwing");
   TargetId target = Attach(puppet);
   auto line = [&](const char* name, const char* symbol) {
@@ -197,7 +225,7 @@ TEST_F(EngineTest, ExceptionsPassThroughHijackedFrames) {
 }
 
 // The library has an unwinder of its own, hidden inside it.
-TEST_F(EngineTest, ExceptionsPassWhereTheUnwinderIsInsideALibrary) {
+TEST_P(ReturnTest, ExceptionsPassWhereTheUnwinderIsInsideALibrary) {
   Puppet puppet("enclosing");
   TargetId target = Attach(puppet);
   std::string library = Puppet::Path("libenclosed.so");
@@ -210,7 +238,7 @@ TEST_F(EngineTest, ExceptionsPassWhereTheUnwinderIsInsideALibrary) {
 }
 
 // backtrace(3) is shown the program's own addresses, and the frames it saw are recorded later.
-TEST_F(ReturnTest, BacktraceMissesNothing) {
+TEST_P(ReturnTest, BacktraceMissesNothing) {
   std::string unprobed = puppet_.Ask("backtrace 1000");
   ProbeId probe = Define(target_, Line("traced", "$retval:s64"));
   EXPECT_EQ(puppet_.Ask("backtrace 1000"), unprobed);
