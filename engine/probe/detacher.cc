@@ -185,10 +185,10 @@ void RestoreRunning(ProcessState& state) {
     replace(site->address(), {&kBreakpoint, 1}, {&original, 1});
     site->ForgetPatch();
   }
-  auto trampoline = std::as_bytes(std::span(&state.trampoline.value, 1));
   for (const auto& [tid, thread] : state.process.threads()) {
     for (const auto& frame : ThreadState::Of(*thread).returns.frames()) {
-      replace(RemoteAddr{frame.slot}, trampoline, std::as_bytes(std::span(&frame.real_return, 1)));
+      replace(RemoteAddr{frame.slot}, std::as_bytes(std::span(&frame.trampoline, 1)),
+              std::as_bytes(std::span(&frame.real_return, 1)));
     }
   }
 }

@@ -98,8 +98,8 @@ std::vector<PendingReturn> Claim(tracee::Thread& thread, ProcessState& state, ui
 }
 
 // False: the slot is not hijacked (any more).
-bool GiveBack(tracee::Stopped& stopped, const ProcessState& state, const PendingReturn& frame) {
-  return Holds(stopped, frame.slot, state.trampoline.value) &&
+bool GiveBack(tracee::Stopped& stopped, const PendingReturn& frame) {
+  return Holds(stopped, frame.slot, frame.trampoline) &&
          WriteWord(stopped, frame.slot, frame.real_return);
 }
 
@@ -117,7 +117,7 @@ void GiveUpForeign(tracee::Stopped& stopped, ProcessState& state) {
   if (stack == nullptr) return;
   TakeOverForeignFrames(stopped, state, sp, stack->end.value);
   EraseForeign(stopped.thread(), state, sp, stack->end.value, [&](const PendingReturn& frame) {
-    (void)GiveBack(stopped, state, frame);
+    (void)GiveBack(stopped, frame);
     return true;
   });
 }
@@ -129,21 +129,25 @@ bool ReturnHandler::Redirect(tracee::Stopped& stopped, ProcessState& state, uint
                              PendingReturn& frame) {
   ReturnStack& returns = ThreadState::Of(stopped.thread()).returns;
   uint64_t trampoline = state.trampoline.value;
+  frame.trampoline = trampoline;
   if (trampoline == 0 || !ReadWord(stopped, slot, frame.real_return)) return false;
   if (state.sites.TrampolineAt(RemoteAddr{frame.real_return}) != nullptr) {
     TakeOverFrames(stopped, state);
     if (!ReadWord(stopped, slot, frame.real_return)) return false;
   }
-  if (frame.real_return == trampoline) {
+  RemoteAddr present{frame.real_return};
+  if (state.IsTrampoline(present) || state.sites.TrampolineAt(present) != nullptr) {
     const PendingReturn* below = returns.Find(slot);
     if (below == nullptr) return false;
     frame.real_return = below->real_return;
+    frame.trampoline = below->trampoline;
     frame.chained = true;
     return true;
   }
   Forget(stopped.thread(), state, slot);
   (void)returns.EndWalk(slot);  // one that ended where no handler begins
-  returns.Reap(slot, [&](uint64_t other) { return Holds(stopped, other, trampoline); });
+  returns.Reap(slot,
+               [&](const auto& other) { return Holds(stopped, other.slot, other.trampoline); });
   return WriteWord(stopped, slot, trampoline);
 }
 
@@ -230,7 +234,7 @@ void ReturnHandler::HandOver(ProcessState& state, pid_t tid) {
     uint64_t word = 0;
     Status read = state.process.memory().Read(RemoteAddr{frame.slot},
                                               std::as_writable_bytes(std::span(&word, 1)));
-    if (!read.ok() || word != state.trampoline.value) continue;
+    if (!read.ok() || word != frame.trampoline) continue;
     frame.probes.clear();
     adopted.DropAt(frame.slot);
     if (adopted.size() >= kMostAdopted) continue;
@@ -247,7 +251,7 @@ void ReturnHandler::Lift(tracee::Stopped& stopped, ProcessState& state) {
   GiveUpForeign(stopped, state);
   std::erase_if(returns.frames(), [&](PendingReturn& frame) {
     if (frame.lifted) return false;
-    if (!Holds(stopped, frame.slot, state.trampoline.value)) return !frame.chained;  // dead
+    if (!Holds(stopped, frame.slot, frame.trampoline)) return !frame.chained;  // dead
     frame.lifted = WriteWord(stopped, frame.slot, frame.real_return);
     return false;
   });
@@ -263,7 +267,7 @@ void ReturnHandler::Relay(tracee::Stopped& stopped, ProcessState& state) {
     if (!frame.lifted) return false;
     frame.lifted = false;
     return !Holds(stopped, frame.slot, frame.real_return) ||
-           !WriteWord(stopped, frame.slot, state.trampoline.value);
+           !WriteWord(stopped, frame.slot, frame.trampoline);
   });
 }
 
@@ -292,7 +296,7 @@ void ReturnHandler::RestoreUnwanted(std::span<tracee::Stopped* const> threads,
     }
     std::erase_if(frames, [&](const PendingReturn& frame) {
       if (wanted.contains(frame.slot)) return false;
-      (void)GiveBack(*threads.front(), state, frame);
+      (void)GiveBack(*threads.front(), frame);
       return true;
     });
   }
@@ -304,7 +308,7 @@ uint32_t ReturnHandler::RestoreAll(tracee::Stopped& stopped, ProcessState& state
   for (const auto& [tid, thread] : state.process.threads()) {
     ReturnStack& returns = ThreadState::Of(*thread).returns;
     for (const auto& frame : returns.frames()) {
-      if (GiveBack(stopped, state, frame)) ++restored;
+      if (GiveBack(stopped, frame)) ++restored;
     }
     returns.Clear();
   }

@@ -34,6 +34,7 @@ PendingReturn PendingReturn::Inherit() const {
   copy.slot = slot;
   copy.real_return = real_return;
   copy.function = function;
+  copy.trampoline = trampoline;
   copy.chained = chained;
   copy.lifted = lifted;
   copy.arguments = arguments;
@@ -81,7 +82,7 @@ void ReturnStack::Reap(uint64_t sp, const StillHijacked& still_hijacked) {
   for (int i = 0; i < kMostReapedAtOnce && !frames_.empty(); ++i) {
     const PendingReturn& innermost = frames_.back();
     if (innermost.slot >= sp) return;
-    if (!innermost.lifted && still_hijacked(innermost.slot)) return;
+    if (!innermost.lifted && still_hijacked(innermost)) return;
     frames_.pop_back();
   }
 }

@@ -43,7 +43,9 @@ class OutstandingReturn {
 struct PendingReturn {
   uint64_t slot = 0;  // address of the stack word that held `real_return`
   uint64_t real_return = 0;
-  uint64_t function = 0;            // address of the return probe that was hit
+  uint64_t function = 0;  // address of the return probe that was hit
+  // What the slot holds instead: the daemon's trampoline, or one of a detour that had hijacked it.
+  uint64_t trampoline = 0;
   bool chained = false;             // the slot was hijacked already: a tail call of the frame below
   bool lifted = false;              // the real address is back in place for an unwinder
   std::vector<uint64_t> arguments;  // $arg1... at entry
@@ -55,8 +57,8 @@ struct PendingReturn {
 
 class ReturnStack {
  public:
-  // Tells whether a slot still holds the trampoline's address.
-  using StillHijacked = std::function<bool(uint64_t slot)>;
+  // Tells whether a frame's slot still holds its trampoline's address.
+  using StillHijacked = std::function<bool(const PendingReturn&)>;
 
   bool empty() const { return frames_.empty(); }
   size_t size() const { return frames_.size(); }

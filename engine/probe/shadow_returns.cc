@@ -45,11 +45,11 @@ void DropDead(const Memory& memory, std::vector<ShadowFrame>& frames) {
   }
 }
 
-enum class For : uint8_t { kOwner, kChild };
+enum class For : uint8_t { kOwner, kChild, kNobody };
 
 void AddProbe(PendingReturn& pending, const std::shared_ptr<Probe>& probe, For whom) {
   OutstandingReturn outstanding(probe);
-  if (whom == For::kOwner) {
+  if (whom != For::kChild) {
     ++probe->counters.hits;
     return pending.probes.push_back(std::move(outstanding));
   }
@@ -69,13 +69,22 @@ PendingReturn MakePending(const ShadowFrame& frame, const Optimization& optimiza
   return pending;
 }
 
+// The trampoline that the slot holds.
+uint64_t InnermostAt(const std::vector<ShadowFrame>& frames, uint64_t slot) {
+  auto found = std::find_if(frames.rbegin(), frames.rend(),
+                            [&](const ShadowFrame& frame) { return frame.slot == slot; });
+  return found->trampoline;
+}
+
 // Where there are entry probes, they have counted it.
 void CountHit(const ProcessState& state, const Optimization& optimization) {
   Site* site = state.sites.Find(optimization.site);
   if (site != nullptr && optimization.entries.empty()) site->CountHits(1);
 }
 
-// `frames` outermost first. Those that cannot be hijacked again are missed.
+// `frames` outermost first. Those that cannot be hijacked again are missed. Where the thread is
+// gone, and others may use its stack already, nothing is written: what returns through one of
+// these trampolines after all will not find its frame, and ask.
 void MakePendingReturns(const Memory& memory, const ProcessState& state,
                         std::vector<ShadowFrame> frames, ReturnStack& returns,
                         For whom = For::kOwner) {
@@ -86,24 +95,27 @@ void MakePendingReturns(const Memory& memory, const ProcessState& state,
     const Optimization* optimization = state.sites.TrampolineAt(RemoteAddr{all[i].trampoline});
     if (all[i].slot == 0 || optimization == nullptr) continue;
     PendingReturn pending = MakePending(all[i], *optimization, whom);
-    if (whom == For::kOwner) CountHit(state, *optimization);
+    if (whom != For::kChild) CountHit(state, *optimization);
     if (frames[i].slot == 0) continue;
     auto [entry, is_outermost] = outermost.try_emplace(pending.slot, pending.real_return);
-    if (is_outermost) {
-      returns.DropAt(pending.slot);
+    if (is_outermost) returns.DropAt(pending.slot);
+    if (is_outermost && whom != For::kNobody) {
       if (!memory.Write(pending.slot, state.trampoline.value)) continue;
     }
     pending.chained = !is_outermost;
     pending.real_return = entry->second;
+    pending.trampoline =
+        whom == For::kNobody ? InnermostAt(frames, pending.slot) : state.trampoline.value;
     returns.Push(std::move(pending));
   }
 }
 
-void TakeOver(const Memory& memory, ProcessState& state, uint32_t stack, tracee::Thread& owner) {
+void TakeOver(const Memory& memory, ProcessState& state, uint32_t stack, tracee::Thread& owner,
+              For whom = For::kOwner) {
   ShadowTable& shadows = state.ring->shadows();
   std::vector<ShadowFrame> frames = shadows.Frames(stack);
   shadows.Clear(stack);
-  MakePendingReturns(memory, state, std::move(frames), ThreadState::Of(owner).returns);
+  MakePendingReturns(memory, state, std::move(frames), ThreadState::Of(owner).returns, whom);
 }
 
 // Its thread may run: those of start <= slot < end, which it does not.
@@ -171,7 +183,7 @@ void KnowThread(tracee::Stopped& stopped, ProcessState& state) {
     tracee::Thread* owner = FindThread(state, owner_tid);
     if (owner != nullptr && MayRun(*owner)) return Part(stopped, state, base);
     Memory memory{.process = state.process, .writer = stopped.tid()};
-    TakeOver(memory, state, *stack, owner != nullptr ? *owner : stopped.thread());
+    TakeOver(memory, state, *stack, owner != nullptr ? *owner : stopped.thread(), For::kNobody);
     shadows.Free(*stack);
   }
   (void)shadows.Add(base, stopped.tid());
@@ -185,7 +197,8 @@ void ForgetThread(ProcessState& state, pid_t tid) {
   auto stacks = shadows.stacks();
   for (const auto& [stack, about] : stacks) {
     if (about.owner != tid) continue;
-    TakeOver({.process = state.process, .writer = state.id.pid}, state, stack, *thread);
+    TakeOver({.process = state.process, .writer = state.id.pid}, state, stack, *thread,
+             For::kNobody);
     shadows.Free(stack);
   }
 }

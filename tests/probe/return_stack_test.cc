@@ -63,11 +63,11 @@ TEST_F(ReturnStackTest, ReapsOnlyOverwrittenFramesBelowTheStackPointer) {
   stack_.Push(Frame(200, 1));
   stack_.Push(Frame(100, 2));
   stack_.Push(Frame(50, 3));
-  stack_.Reap(150, [](uint64_t) { return true; });
+  stack_.Reap(150, [](const PendingReturn&) { return true; });
   EXPECT_EQ(stack_.size(), 3u);
-  stack_.Reap(150, [](uint64_t slot) { return slot == 100; });
+  stack_.Reap(150, [](const PendingReturn& frame) { return frame.slot == 100; });
   EXPECT_EQ(stack_.size(), 2u);
-  stack_.Reap(150, [](uint64_t) { return false; });
+  stack_.Reap(150, [](const PendingReturn&) { return false; });
   EXPECT_EQ(stack_.size(), 1u);
   EXPECT_EQ(probe_->counters.missed, 2u);
 }
