@@ -264,6 +264,7 @@ void ReturnHandler::Relay(tracee::Stopped& stopped, ProcessState& state) {
   std::erase_if(returns.frames(), [&](PendingReturn& frame) {
     if (!frame.lifted && !frame.chained) return false;
     if (frame.slot < sp) return true;
+    frame.trampoline = state.trampoline.value;
     if (!frame.lifted) return false;
     frame.lifted = false;
     return !Holds(stopped, frame.slot, frame.real_return) ||

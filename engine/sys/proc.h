@@ -43,7 +43,7 @@ struct TaskStat {
   uint64_t start_ticks = 0;  // since boot; with the pid, it names a process for good
   bool kernel_thread = false;
   bool exiting = false;  // never in user mode again
-  int cpu = 0;  // where it ran last
+  int cpu = 0;           // where it ran last
 };
 Result<TaskStat> ReadTaskStat(pid_t tid);
 
