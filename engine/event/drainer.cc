@@ -32,12 +32,33 @@ microseconds NextSleep(microseconds sleep, const Merger::Outcome& outcome) {
 
 }  // namespace
 
+// The thread reads a flooded ring round after round: it would take the lock again before anybody
+// who waits for it has woken.
+class Drainer::Precedence {
+ public:
+  explicit Precedence(Drainer& drainer) : drainer_(drainer) { Change(+1); }
+  ~Precedence() {
+    Change(-1);
+    drainer_.sleep_.notify_all();
+  }
+  Precedence(const Precedence&) = delete;
+  Precedence& operator=(const Precedence&) = delete;
+
+ private:
+  void Change(int by) {
+    std::lock_guard lock(drainer_.sleep_lock_);
+    drainer_.others_ += by;
+  }
+  Drainer& drainer_;
+};
+
 Drainer::~Drainer() {
   StopThread();
 }
 
 SourceId Drainer::Add(std::shared_ptr<RingSource> source) {
   std::lock_guard lifecycle(lifecycle_);
+  const Precedence precedence(*this);
   const SourceId id = ++last_id_;
   {
     std::lock_guard round(rounds_);
@@ -50,6 +71,7 @@ SourceId Drainer::Add(std::shared_ptr<RingSource> source) {
 
 void Drainer::Remove(SourceId id) {
   std::lock_guard lifecycle(lifecycle_);
+  const Precedence precedence(*this);
   bool last = false;
   {
     std::lock_guard round(rounds_);
@@ -102,6 +124,7 @@ Merger::Outcome Drainer::Round() {
 }
 
 void Drainer::Flush() {
+  const Precedence precedence(*this);
   int full_rounds = 0;
   for (int round = 0; round < kMaxFlushRounds; ++round) {
     const Merger::Outcome outcome = Round();
@@ -125,6 +148,7 @@ void Drainer::Run(const std::stop_token& stop) {
     }
     std::unique_lock lock(sleep_lock_);
     sleep_.wait_for(lock, stop, sleep, [] { return false; });
+    sleep_.wait(lock, stop, [this] { return others_ == 0; });
   }
 }
 

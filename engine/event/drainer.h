@@ -39,6 +39,7 @@ class Drainer {
     SourceId source = 0;
     uint64_t tsc = 0;
   };
+  class Precedence;
 
   void Run(const std::stop_token& stop);
   Merger::Outcome Round();
@@ -60,6 +61,7 @@ class Drainer {
 
   std::mutex sleep_lock_;
   std::condition_variable_any sleep_;
+  int others_ = 0;  // who run rounds, or wait to; the thread stands back meanwhile
 };
 
 }  // namespace probed::event

@@ -82,8 +82,8 @@ def run(definitions, command, *options, **more):
 
 
 class Attached(Stream):
-    """probectl attach, entered only when it says so, the target is traced and the byte at `armed`
-    (an address, when given) is a breakpoint."""
+    """probectl attach, entered only when it says so, the target is traced and a breakpoint or a jump
+    stands at `armed` (an address, when given)."""
 
     def __init__(self, pid, definitions, *options, armed=None, **more):
         super().__init__("attach", definitions, ["--pid", str(pid), *options], **more)
@@ -111,7 +111,7 @@ class Attached(Stream):
             return True
         with open(f"/proc/{self.pid}/mem", "rb", buffering=0) as memory:
             memory.seek(self._armed)
-            return memory.read(1) == b"\xcc"
+            return memory.read(1) in (b"\xcc", b"\xe9", b"\xeb")
 
     def detach(self, seconds=20):
         """Ctrl-C; returns the exit code."""
