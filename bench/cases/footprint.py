@@ -9,6 +9,7 @@ LIBRARY = "/usr/lib/x86_64-linux-gnu/libcrypto.so.3"
 
 def measure(build):
     with Daemon(build) as daemon, Program(f"{build}/bench/bench_hot", 1) as program:
+        daemon.probectl("optimization", "off")  # analyses of files are kept for a while
         idle = daemon.resident_kib()
         daemon.probectl("attach", "--pid", program.pid)
         offsets = function_offsets("/usr/lib/x86_64-linux-gnu/libc.so.6", 2000)

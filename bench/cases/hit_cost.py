@@ -64,6 +64,7 @@ def ours(build, hot, name, label, arguments=ARGUMENTS, threads=1, core=None):
     """(nanoseconds a hit, mechanism, placement)"""
     _, offset = symbol(hot, label)
     with Daemon(build) as daemon, Program(hot, CALLS * threads, name, threads) as program:
+        daemon.probectl("optimization", "off")  # what is measured is a trap
         if core is not None:
             os.sched_setaffinity(program.pid, {core})
         with Attached(daemon, program, f"p:bench/hit {hot}:{hex(offset)} {arguments}") as attached:

@@ -13,10 +13,19 @@
 
 namespace probed::engine {
 
-EngineTest::EngineTest() : EngineTest(EngineOptions{}) {}
+namespace {
+
+EngineOptions Chosen() {
+  EngineOptions options;
+  options.optimization.enabled = std::getenv("PROBED_TEST_OPTIMIZE") != nullptr;
+  return options;
+}
+
+}  // namespace
+
+EngineTest::EngineTest() : EngineTest(Chosen()) {}
 
 EngineTest::EngineTest(EngineOptions options) {
-  if (std::getenv("PROBED_TEST_OPTIMIZE") != nullptr) options.optimization.enabled = true;
   auto engine = Engine::Create(options);
   EXPECT_TRUE(engine.ok()) << (engine.ok() ? "" : engine.error().ToString());
   engine_ = std::move(*engine);
