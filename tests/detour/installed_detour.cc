@@ -111,6 +111,11 @@ const ring::ProbeCounters& Memory::counters(uint32_t probe) const {
   return At<ring::ProbeCounters>(ring_, geometry_.counters_offset(probe));
 }
 
+void Memory::StartSampling(uint32_t probe, uint32_t second) {
+  At<ring::ProbeCounters>(ring_, geometry_.counters_offset(probe)).sampling = {
+      .skip = 0, .window = uint64_t{second} << 32};
+}
+
 ring::ShadowStack& Memory::shadow_stack() {
   return At<ring::ShadowStack>(ring_, geometry_.shadow_offset(0));
 }

@@ -54,6 +54,8 @@ class Memory {
   ring::ShadowStack& shadow_stack();
   void SetThreadKnown(bool known);
   const ring::ProbeCounters& counters(uint32_t probe) const;
+  // As if it had been sampled in that second.
+  void StartSampling(uint32_t probe, uint32_t second);
   uint64_t tail() const;
   // All records that are committed behind the tail, read as layout.h says.
   std::vector<Record> Records() const;
