@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <string>
-#include <thread>
 
 #include "base/file.h"
 
@@ -50,10 +49,11 @@ Status CheckTsc() {
 
 uint64_t SecondsPerTick() {
   static const uint64_t rate = [] {
-    constexpr std::chrono::milliseconds kSpan{10};  // samples are exact to some 10 ns
+    constexpr std::chrono::nanoseconds kSpan{10'000'000};  // samples are exact to some 10 ns
     const ClockSample begin = TakeClockSample();
-    std::this_thread::sleep_for(kSpan);
-    const ClockSample end = TakeClockSample();
+    ClockSample end = begin;
+    while (end.time.monotonic_ns - begin.time.monotonic_ns < kSpan.count())
+      end = TakeClockSample();
     const auto ns = static_cast<double>(end.time.monotonic_ns - begin.time.monotonic_ns);
     return static_cast<uint64_t>(
         std::ldexp(ns / 1e9 / static_cast<double>(end.tsc - begin.tsc), 64));

@@ -84,7 +84,8 @@ TEST_F(OptimizedTest, ADryRunTellsWhatIsInTheWay) {
   };
   EXPECT_EQ(foretell("p", true), "it becomes a jump if its code allows that");
   EXPECT_EQ(foretell("p", false), "a probe here is not to be optimized");
-  EXPECT_EQ(foretell("r", true), "a return probe needs a trap at the function's entry");
+  EXPECT_EQ(foretell("r", true), "it becomes a jump if its code allows that");
+  EXPECT_EQ(foretell("r10", true), "a small limit of outstanding returns is counted at a trap");
 }
 
 TEST_F(OptimizedTest, NothingIsLeftOfItsMemory) {
