@@ -68,7 +68,8 @@ std::vector<std::string> SystemFiles() {
 
 std::vector<OracleSymbol> ReadelfSymbols(const std::string& path, const std::string& table) {
   std::vector<OracleSymbol> symbols;
-  for (const std::string& line : RunLines(fmt::format("readelf -W {} {} 2>/dev/null", table, path))) {
+  for (const std::string& line :
+       RunLines(fmt::format("readelf -W {} {} 2>/dev/null", table, path))) {
     if (auto symbol = ParseSymbolLine(line)) symbols.push_back(*std::move(symbol));
   }
   return symbols;
