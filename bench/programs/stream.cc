@@ -92,6 +92,7 @@ class Rings final : public event::RingSource {
   uint64_t lost() { return producer_.counters(0).lost; }
 
   ring::Reader& reader() override { return reader_; }
+  void OnReadUpTo(uint64_t) override {}
   bool Decode(const ring::RawRecord& record, event::RingHit& hit) override {
     hit.header.probe = 1;
     hit.header.pid = hit.header.tid = static_cast<int>(record.thread);
