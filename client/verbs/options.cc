@@ -106,7 +106,7 @@ std::optional<uint32_t> NumberIn(std::string_view text, std::string_view prefix,
   return number;
 }
 
-CLI::Validator NumberWith(std::string prefix, std::string suffix) {
+CLI::Validator NumberWith(const std::string& prefix, const std::string& suffix) {
   return CLI::Validator(
       [=](std::string& text) {
         if (NumberIn(text, prefix, suffix)) return std::string();

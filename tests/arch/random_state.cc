@@ -226,7 +226,8 @@ void RandomState::Restrain(const std::vector<uint8_t>& code, MachineState& state
   }
   const ZydisDecodedOperand* operand = MemoryOperandOf(*disassembly);
   if (operand == nullptr || !IsVector(operand->mem.index)) return;
-  const int number = ZydisRegisterGetId(operand->mem.index);  // gather: small indices
+  const int number =
+      static_cast<uint8_t>(ZydisRegisterGetId(operand->mem.index));  // gather: small indices
   for (int component : {1, 2, 6, 7}) {
     ComponentPlace place = PlaceOfComponent(component);
     uint32_t per_register = component == 1 || component == 2 ? 16 : component == 6 ? 32 : 64;

@@ -23,9 +23,16 @@ EngineOptions Chosen() {
 
 }  // namespace
 
+EngineOptions Optimizing() {
+  EngineOptions options;
+  options.optimization.enabled = true;
+  options.optimization.ring_bytes = 8u << 20;
+  return options;
+}
+
 EngineTest::EngineTest() : EngineTest(Chosen()) {}
 
-EngineTest::EngineTest(EngineOptions options) {
+EngineTest::EngineTest(const EngineOptions& options) {
   auto engine = Engine::Create(options);
   EXPECT_TRUE(engine.ok()) << (engine.ok() ? "" : engine.error().ToString());
   engine_ = std::move(*engine);
@@ -71,6 +78,12 @@ bool EngineTest::BecomesOptimized(ProbeId id) {
   }
   ADD_FAILURE() << engine_->GetProbe(id)->reason;
   return false;
+}
+
+ProbeId EngineTest::DefineOptimized(TargetId target, const std::string& line) {
+  ProbeId id = Define(target, line);
+  EXPECT_TRUE(BecomesOptimized(id)) << line;
+  return id;
 }
 
 std::vector<event::Item> EngineTest::Drain() {

@@ -13,10 +13,13 @@
 
 namespace probed::engine {
 
+// Sites become jumps; rings are small, as many programs are looked at in turn.
+EngineOptions Optimizing();
+
 class EngineTest : public testing::Test {
  protected:
   EngineTest();
-  explicit EngineTest(EngineOptions options);
+  explicit EngineTest(const EngineOptions& options);
 
   TargetId Attach(const Puppet& puppet, AttachOptions options = {});
   // All lines must be accepted.
@@ -30,6 +33,7 @@ class EngineTest : public testing::Test {
   DetachReport Detach(TargetId target);
   // Waits until the probe's site is a jump. False: it does not become one in time.
   bool BecomesOptimized(ProbeId id);
+  ProbeId DefineOptimized(TargetId target, const std::string& line);
   // Every item published so far.
   std::vector<event::Item> Drain();
   std::vector<event::HitRecord> DrainHits();

@@ -11,13 +11,6 @@
 namespace probed::engine {
 namespace {
 
-EngineOptions Optimizing() {
-  EngineOptions options;
-  options.optimization.enabled = true;
-  options.optimization.ring_bytes = 8u << 20;
-  return options;
-}
-
 class NarrowTest : public EngineTest {
  protected:
   NarrowTest() : EngineTest(Optimizing()) {}

@@ -14,22 +14,10 @@
 namespace probed::engine {
 namespace {
 
-EngineOptions Optimizing() {
-  EngineOptions options;
-  options.optimization.enabled = true;
-  options.optimization.ring_bytes = 8u << 20;
-  return options;
-}
-
 class OptimizedReturnTest : public EngineTest {
  protected:
   OptimizedReturnTest() : EngineTest(Optimizing()) {}
 
-  ProbeId DefineOptimized(TargetId target, const std::string& line) {
-    ProbeId id = Define(target, line);
-    EXPECT_TRUE(BecomesOptimized(id)) << line;
-    return id;
-  }
   static std::string Return(const Puppet& puppet, const std::string& function,
                             const std::string& fetch = "$retval:s64") {
     return fmt::format("r:t/{} {}:{} {}", function, puppet.path(), function, fetch);

@@ -20,22 +20,10 @@
 namespace probed::engine {
 namespace {
 
-EngineOptions Optimizing() {
-  EngineOptions options;
-  options.optimization.enabled = true;
-  options.optimization.ring_bytes = 8u << 20;
-  return options;
-}
-
 class OptimizedTest : public EngineTest {
  protected:
   OptimizedTest() : EngineTest(Optimizing()) {}
 
-  ProbeId DefineOptimized(TargetId target, const std::string& line) {
-    ProbeId id = Define(target, line);
-    EXPECT_TRUE(BecomesOptimized(id)) << line;
-    return id;
-  }
   Mechanism MechanismOf(ProbeId id) { return engine_->GetProbe(id)->mechanism; }
   std::string ReasonOf(ProbeId id) { return engine_->GetProbe(id)->reason; }
 };

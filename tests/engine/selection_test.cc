@@ -17,13 +17,6 @@ namespace {
 using lang::Dialect;
 using lang::testing::FilterGenerator;
 
-EngineOptions Optimizing() {
-  EngineOptions options;
-  options.optimization.enabled = true;
-  options.optimization.ring_bytes = 8u << 20;
-  return options;
-}
-
 class SelectionTest : public EngineTest {
  protected:
   SelectionTest() : EngineTest(Optimizing()) {}
@@ -184,7 +177,8 @@ TEST_F(Compiled, WhatOnlyTheDaemonKnowsStaysABreakpointAndSaysSo) {
   const std::pair<const char*, const char*> refused[] = {
       {"COMM == \"counter\"", "a filter on COMM needs the daemon"},
       {"common_pid > 0", "a filter on the thread's number needs the daemon"}};
-  for (const auto& [filter, reason] : refused) {
+  for (const auto& [filter, words] : refused) {
+    const std::string reason = words;
     EXPECT_FALSE(engine_->SetFilter(id, filter));
     EXPECT_TRUE(Eventually([&] { return engine_->GetProbe(id)->reason == reason; })) << filter;
     EXPECT_FALSE(IsJump(id)) << filter;

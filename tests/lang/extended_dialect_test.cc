@@ -18,7 +18,7 @@ std::string Readback(const std::string& line) {
   const auto applied = Apply(Dialect::kExtended, line);
   if (!applied.verdict.ok) return applied.verdict.code;
   // Feeding it back must recreate it.
-  const std::string readback = applied.verdict.readback.at(0);
+  std::string readback = applied.verdict.readback.at(0);
   EXPECT_EQ(Apply(Dialect::kExtended, readback).verdict.readback.at(0), readback);
   return readback;
 }
