@@ -11,10 +11,11 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from cases import attach, detour, footprint, hit_cost, stream  # noqa: E402
+from cases import attach, detour, footprint, hit_cost, stream, uprobe  # noqa: E402
 
 CASES = {
     "hit": hit_cost.measure,
+    "uprobe": uprobe.measure,
     "detour": detour.measure,
     "attach": attach.measure,
     "stream": stream.measure,

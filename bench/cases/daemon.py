@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -41,6 +42,43 @@ class Daemon:
     def resident_kib(self):
         with open(f"/proc/{self.process.pid}/status", encoding="utf-8") as status:
             return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+class Attached:
+    """probectl attached to a program with one definition line, as a scope that begins when `byte`
+    stands at the probe: a breakpoint's or a jump's."""
+
+    BREAKPOINT, JUMP = b"\xcc", b"\xe9"
+
+    def __init__(self, daemon, program, definition, byte=BREAKPOINT):
+        self.daemon = daemon
+        self.program = program
+        self.definition = definition
+        self.byte = byte
+        self.process = subprocess.Popen(
+            [f"{daemon.build}/probectl", "attach", "--address", daemon.address, "--pid",
+             str(program.pid), "-e", definition, "-o", os.devnull],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    def __enter__(self):
+        deadline = time.monotonic() + 20
+        while not self.armed():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.process.kill()
+                raise RuntimeError(f"not armed: {self.definition}: {self.process.stderr.read()}")
+            time.sleep(0.01)
+        return self
+
+    def armed(self):
+        offset = int(re.search(r" /\S+:(0x[0-9a-f]+)", self.definition).group(1), 16)
+        return self.program.byte_at(offset) == self.byte
+
+    def mechanism(self):
+        return self.daemon.rows("sites")[0]["mechanism"]
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.communicate(timeout=30)
 
 
 def function_offsets(path, wanted):

@@ -2,55 +2,20 @@
 
 import math
 import os
-import re
 import subprocess
-import time
 
 from . import others
-from .daemon import Daemon
-from .programs import ROUNDS, Program, load_bias, per_call, read_line, symbol
+from .daemon import Attached, Daemon
+from .programs import ROUNDS, Program, per_call, read_line, symbol
 
 CALLS = 400  # a round
 ARGUMENTS = "number=%di:u64 text=+0(%si):string"
 WAYS = ("sleep", "spin", "follow")
 
 
-class Attached:
-    """probectl attached to a program with one definition line, as a scope."""
-
-    def __init__(self, daemon, program, definition):
-        self.daemon = daemon
-        self.program = program
-        self.definition = definition
-        self.process = subprocess.Popen(
-            [f"{daemon.build}/probectl", "attach", "--address", daemon.address, "--pid",
-             str(program.pid), "-e", definition, "-o", os.devnull],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-    def __enter__(self):
-        deadline = time.monotonic() + 20
-        while not self.armed():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"not armed: {self.definition}: {self.process.stderr.read()}")
-            time.sleep(0.01)
-        return self
-
-    def armed(self):
-        offset = int(re.search(r" /\S+:(0x[0-9a-f]+)", self.definition).group(1), 16)
-        return self.program.byte_at(offset) == b"\xcc"
-
-    def mechanism(self):
-        return self.daemon.rows("sites")[0]["mechanism"]
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.communicate(timeout=30)
-
-
 def bare(build, hot, way):
-    address, _ = symbol(hot, "hot")
     with Program(hot, CALLS) as program:
-        runtime = load_bias(program.pid, hot) + address
+        runtime = program.address_of(symbol(hot, "hot"))
         loop = subprocess.Popen(
             [f"{build}/bench/bench_bare_int3", str(program.pid), hex(runtime),
              str((ROUNDS + ROUNDS // 4) * CALLS), way], stdout=subprocess.PIPE, bufsize=0)
@@ -62,7 +27,7 @@ def bare(build, hot, way):
 
 def ours(build, hot, name, label, arguments=ARGUMENTS, threads=1, core=None):
     """(nanoseconds a hit, mechanism, placement)"""
-    _, offset = symbol(hot, label)
+    offset = symbol(hot, label)
     with Daemon(build) as daemon, Program(hot, CALLS * threads, name, threads) as program:
         daemon.probectl("optimization", "off")  # what is measured is a trap
         if core is not None:

@@ -1,5 +1,7 @@
 """The same program under other tracers: nanoseconds per call, infinite where one is not there."""
 
+import contextlib
+import itertools
 import math
 import os
 import shutil
@@ -11,6 +13,8 @@ from .programs import Program, per_call, symbol
 
 KERNEL_CALLS = 1000
 SLOW_CALLS = 50  # for tracers that take hundreds of microseconds
+TRACING = "/sys/kernel/tracing"
+SERIAL = itertools.count()
 
 
 def write_control(path, text):
@@ -22,31 +26,36 @@ def write_control(path, text):
         os.close(control)
 
 
-def kernel(hot, arguments):
-    tracing = "/sys/kernel/tracing"
-    if not os.path.exists(f"{tracing}/uprobe_events"):
-        return math.inf
-    _, offset = symbol(hot, "hot")
-    group = f"probed_bench_{os.getpid()}"
-    write_control(f"{tracing}/uprobe_events", f"p:{group}/hot {hot}:{hex(offset)} {arguments}\n")
-    instance = f"{tracing}/instances/{group}"
-    try:
+def has_uprobes():
+    return os.path.exists(f"{TRACING}/uprobe_events")
+
+
+@contextlib.contextmanager
+def kernel_probe(kind, where, arguments):
+    """A kernel uprobe that is on, in a group and an instance of its own; both are taken back."""
+    group = f"probed_bench_{os.getpid()}_{next(SERIAL)}"
+    instance = f"{TRACING}/instances/{group}"
+    with contextlib.ExitStack() as undo:
+        write_control(f"{TRACING}/uprobe_events", f"{kind}:{group}/hit {where} {arguments}\n")
+        undo.callback(write_control, f"{TRACING}/uprobe_events", f"-:{group}/hit\n")
         os.mkdir(instance)
-        enable = f"{instance}/events/{group}/hot/enable"
-        try:
-            write_control(enable, "1")
-            with Program(hot, KERNEL_CALLS) as program:
-                return per_call(program)
-        finally:
-            write_control(enable, "0")
-            os.rmdir(instance)
-    finally:
-        write_control(f"{tracing}/uprobe_events", f"-:{group}/hot\n")
+        undo.callback(os.rmdir, instance)
+        write_control(f"{instance}/events/{group}/hit/enable", "1")
+        undo.callback(write_control, f"{instance}/events/{group}/hit/enable", "0")
+        yield
+
+
+def kernel(hot, arguments):
+    if not has_uprobes():
+        return math.inf
+    with kernel_probe("p", f"{hot}:{symbol(hot, 'hot'):#x}", arguments), \
+            Program(hot, KERNEL_CALLS) as program:
+        return per_call(program)
 
 
 def slow_tracer(hot, command):
     """Cost per call under a tracer that attaches by pid, from when its int3 is there."""
-    _, offset = symbol(hot, "hot")
+    offset = symbol(hot, "hot")
     with Program(hot, SLOW_CALLS) as program, tempfile.TemporaryFile() as output:
         tracer = subprocess.Popen(command(program.pid), stdout=output, stderr=output,
                                   stdin=subprocess.PIPE)

@@ -56,14 +56,17 @@ class Program:
     def pid(self):
         return self.process.pid
 
-    def byte_at(self, file_offset):
-        """One byte of the program's text as it is now in memory."""
+    def address_of(self, file_offset):
         for start, offset, size in executable_mappings(self.pid, self.path):
             if offset <= file_offset < offset + size:
-                with open(f"/proc/{self.pid}/mem", "rb") as memory:
-                    memory.seek(start + file_offset - offset)
-                    return memory.read(1)
+                return start + file_offset - offset
         raise LookupError(hex(file_offset))
+
+    def byte_at(self, file_offset):
+        """One byte of the program's text as it is now in memory."""
+        with open(f"/proc/{self.pid}/mem", "rb") as memory:
+            memory.seek(self.address_of(file_offset))
+            return memory.read(1)
 
     def run_once(self, seconds=DEADLINE):
         """One round of calls: (calls, nanoseconds per call)."""
@@ -73,7 +76,7 @@ class Program:
 
 
 def symbol(path, name):
-    """(link address, file offset) of a function, by readelf."""
+    """File offset of a function, by readelf."""
     text = subprocess.run(["readelf", "-sW", path], capture_output=True, text=True, check=True).stdout
     address = next(int(line.split()[1], 16) for line in text.splitlines()
                    if line.split()[-1:] == [name])
@@ -82,7 +85,7 @@ def symbol(path, name):
     for found in re.finditer(r"LOAD\s+(0x\w+)\s+(0x\w+)\s+0x\w+\s+(0x\w+)", segments):
         offset, start, size = (int(text, 16) for text in found.groups())
         if start <= address < start + size:
-            return address, address - start + offset
+            return address - start + offset
     raise LookupError(name)
 
 
@@ -97,12 +100,3 @@ def executable_mappings(pid, path):
             start, end = (int(text, 16) for text in fields[0].split("-"))
             yield start, int(fields[2], 16), end - start
 
-
-def load_bias(pid, path):
-    real = os.path.realpath(path)
-    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
-        for line in maps:
-            fields = line.split()
-            if fields[-1] == real and fields[2] == "00000000":
-                return int(fields[0].split("-")[0], 16)
-    raise LookupError(path)
