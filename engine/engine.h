@@ -213,6 +213,9 @@ class Engine {
   Result<void> Resume(TargetId target);
   Result<DetachReport> Detach(TargetId target);
   std::vector<TargetInfo> ListTargets();
+  // Every hit up to now is in the subscriptions' queues when it returns. May take as long as it
+  // takes to read full rings.
+  void Flush();
 
   // All lines or none. Deletion lines are refused here; use DeleteProbes.
   Result<CreateOutcome> CreateProbes(TargetId target, const std::vector<std::string>& lines,

@@ -38,17 +38,19 @@ struct Engine::State {
   void Track(probe::ProcessState& state);
   void OnGone(const probe::ProcessState& state, event::TargetChange change);
   TargetInfo Describe(const Target& target) const;
-  // Any thread but the tracer's: what detours have recorded and counted until now is published, and
-  // is in the counters that `task` sees on the tracer thread.
+  // Any thread but the tracer's: what detours have recorded and counted until now is in the
+  // counters that `task` sees on the tracer thread, published or not.
   template <class Task>
   auto RunCounted(Task task) {
-    controller.Flush();
+    controller.CountRecorded();
     return Run([&] {
       CountDetours();
       return task();
     });
   }
   void CountDetours();  // tracer thread
+  // Tracer thread.
+  Result<std::vector<probe::ProcessState*>> MarkLeaving(TargetId target);
   // A site of each probe, armed if there is one.
   using SiteIndex = std::unordered_map<ProbeId, const probe::Site*>;
   static SiteIndex IndexSites(const probe::ProbeGroup& group);

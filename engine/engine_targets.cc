@@ -70,18 +70,28 @@ Result<void> Engine::Resume(TargetId target) {
   });
 }
 
-// A root takes its followed children along: their probes are its own.
+// A root takes its followed children along: their probes are its own. All of them are leaving
+// before the first goes: a child forked meanwhile would be nobody's.
+Result<std::vector<probe::ProcessState*>> Engine::State::MarkLeaving(TargetId target) {
+  Target* found = FindTarget(target);
+  if (found == nullptr || found->state == nullptr) return TargetNotFound(target);
+  auto group = found->group;
+  std::vector<probe::ProcessState*> leaving = {found->state};
+  if (target == group->root) leaving = group->processes;
+  for (auto* state : leaving) {
+    state->leaving = true;
+    controller.optimizer().SyncModes(*state);
+  }
+  return leaving;
+}
+
 Result<DetachReport> Engine::Detach(TargetId target) {
   std::lock_guard lock(state_->control);
+  // While the processes run, and record no more: what a flooded ring holds is not read in a stop.
+  PROBED_RETURN_IF_ERROR(state_->Run([&] { return state_->MarkLeaving(target); }));
+  state_->controller.Flush();
   return state_->Run([&]() -> Result<DetachReport> {
-    Target* found = state_->FindTarget(target);
-    if (found == nullptr || found->state == nullptr) return TargetNotFound(target);
-    auto group = found->group;
-    std::vector<probe::ProcessState*> leaving = {found->state};
-    if (target == group->root) leaving = group->processes;
-    // All of them before the first: a child forked meanwhile would be nobody's.
-    for (auto* state : leaving)
-      state->leaving = true;
+    PROBED_TRY(auto leaving, state_->MarkLeaving(target));
     DetachReport sum;
     std::optional<Error> failure;
     for (auto* state : leaving) {
@@ -95,6 +105,10 @@ Result<DetachReport> Engine::Detach(TargetId target) {
     if (failure) return std::move(*failure);
     return sum;
   });
+}
+
+void Engine::Flush() {
+  state_->controller.Flush();
 }
 
 std::vector<TargetInfo> Engine::ListTargets() {

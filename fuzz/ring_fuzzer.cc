@@ -66,6 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (reader.backlog() > 2 * kGeometry.ring_bytes) __builtin_trap();
     if (!status.ok()) break;
     if (action == std::byte{2}) reader.ReleasePages();
+    if (action == std::byte{3} && !reader.Scan([](uint32_t) {}).ok()) break;
   }
   return 0;
 }

@@ -93,6 +93,7 @@ class Rings final : public event::RingSource {
 
   ring::Reader& reader() override { return reader_; }
   void OnReadUpTo(uint64_t) override {}
+  void Count(uint32_t) override {}
   bool Decode(const ring::RawRecord& record, event::RingHit& hit) override {
     hit.header.probe = 1;
     hit.header.pid = hit.header.tid = static_cast<int>(record.thread);

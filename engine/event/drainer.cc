@@ -15,11 +15,10 @@ constexpr microseconds kShortest{500};
 constexpr microseconds kLongest{64'000};
 constexpr size_t kFewEvents = 64;
 constexpr size_t kManyEvents = 512;
-// Reads any ring to its end; targets may go on writing.
-constexpr int kMaxFlushRounds = 100;
-// Of 4 MiB for each CPU: more than the rings held when it began. Threads that record faster than
-// anybody reads would keep it going for ever.
-constexpr int kMostFullRounds = 16;
+// Reads what any ring held when it began.
+constexpr int kMaxFlushRounds = 1024;
+// For a thread that stands in the middle of a record, and may never go on.
+constexpr int kMaxWaitingRounds = 100;
 // Then what bursts have used goes back to the system.
 constexpr microseconds kIdleTime{2'000'000};
 
@@ -95,11 +94,6 @@ void Drainer::Publish(SourceId id, uint64_t tsc, const HitRecord& hit) {
   trap_hits_.Append(hit);
 }
 
-void Drainer::Publish(const TargetNotice& notice) {
-  Flush();
-  hub_.Publish(notice);
-}
-
 // The time first, then what came before it.
 ring::ClockSample Drainer::Begin() {
   const ring::ClockSample now = ring::TakeClockSample();
@@ -125,13 +119,20 @@ Merger::Outcome Drainer::Round() {
 
 void Drainer::Flush() {
   const Precedence precedence(*this);
-  int full_rounds = 0;
-  for (int round = 0; round < kMaxFlushRounds; ++round) {
+  const uint64_t begin = ring::ReadTsc();
+  int waiting = 0;
+  for (int round = 0; round < kMaxFlushRounds && waiting < kMaxWaitingRounds; ++round) {
     const Merger::Outcome outcome = Round();
-    if (!outcome.more && !outcome.behind) return;
-    if (outcome.more && ++full_rounds == kMostFullRounds) return;
-    std::this_thread::yield();  // to a thread that may stand in the middle of a record
+    if (outcome.up_to >= begin) return;
+    if (!outcome.more) ++waiting;
+    std::this_thread::yield();
   }
+}
+
+void Drainer::Count() {
+  const Precedence precedence(*this);
+  std::lock_guard round(rounds_);
+  merger_.Count();
 }
 
 void Drainer::Run(const std::stop_token& stop) {

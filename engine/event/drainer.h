@@ -29,10 +29,12 @@ class Drainer {
   // times of that counter, in its place between the records of the rings. Of a process without a
   // ring (kNoSource): published at once, with its own times.
   void Publish(SourceId id, uint64_t tsc, const HitRecord& hit);
-  // Behind every hit up to now.
-  void Publish(const TargetNotice& notice);
   // Returns when every hit up to now is published, but for those that a thread is just recording.
+  // Of a flooded ring that is all it can hold: not for the tracer thread.
   void Flush();
+  // Sources know of every hit up to now, but for those that a thread is just recording, published
+  // or not. Waits for a round at most.
+  void Count();
 
  private:
   struct Trap {

@@ -7,7 +7,7 @@ namespace probed::event {
 namespace {
 
 // How much of each ring a round reads: enough to be cheap, and short for whoever waits for it.
-constexpr uint64_t kRoundBytes = 4 << 20;
+constexpr uint64_t kRoundBytes = 1 << 20;
 // Rounds that read any ring to its end.
 constexpr int kRoundsOfALargeRing = 1024;
 // A thread that stays in the middle of a record (it may be frozen) does not hold back others of
@@ -35,6 +35,7 @@ void Merger::Hold(SourceId id, uint64_t tsc, const HitView& hit) {
 void Merger::Take(Source& source, const ring::RawRecord& record) {
   uint64_t& read_up_to = source.read_up_to[record.cpu];
   read_up_to = std::max(read_up_to, record.tsc);
+  if (!record.scanned) source.ring->Count(record.probe);
   RingHit hit;
   if (!source.ring->Decode(record, hit)) return;
   source.entries.push_back({record.tsc, source.held.end_offset()});
@@ -133,20 +134,29 @@ size_t Merger::PublishReady() {
 
 Merger::Outcome Merger::Round(const ring::ClockSample& now) {
   clock_.Add(now);
-  Outcome outcome;
+  Outcome outcome{.up_to = now.tsc};
   std::vector<std::pair<Source*, uint64_t>> limits;
   for (auto& [id, source] : sources_) {
     Drain(source, now.tsc);
     const uint64_t limit = LimitOf(source, now);
     Gather(source, limit);
     limits.emplace_back(&source, limit);
-    outcome.behind |= limit != now.tsc;
+    outcome.up_to = std::min(outcome.up_to, limit);
     outcome.more |= !source.corrupt && source.ring->reader().backlog() > kRoundBytes;
   }
   outcome.published = PublishReady();
   for (auto [source, limit] : limits)
     KeepAfter(*source, limit);
   return outcome;
+}
+
+void Merger::Count() {
+  for (auto& [id, source] : sources_) {
+    if (source.corrupt) continue;
+    RingSource& ring = *source.ring;
+    Status status = ring.reader().Scan([&](uint32_t probe) { ring.Count(probe); });
+    if (!status.ok()) NoteCorrupt(source, status.error());
+  }
 }
 
 void Merger::Remove(SourceId id, const ring::ClockSample& now) {

@@ -34,10 +34,12 @@ class Merger {
 
   struct Outcome {
     size_t published = 0;
-    bool more = false;    // there is much more to read
-    bool behind = false;  // something had to wait
+    bool more = false;   // there is much more to read
+    uint64_t up_to = 0;  // what was stamped until then is published
   };
   Outcome Round(const ring::ClockSample& now);
+  // Tells every source of what stands in its rings; publishes nothing.
+  void Count();
   // The process has ended, or no thread of it can record any more: publishes all of it.
   void Remove(SourceId id, const ring::ClockSample& now);
 

@@ -26,6 +26,8 @@ class RingSource {
   virtual ~RingSource() = default;
 
   virtual ring::Reader& reader() = 0;
+  // A record of this probe, if there is such a one, was found: once for each, before it is decoded.
+  virtual void Count(uint32_t probe) = 0;
   // False: of a probe that is not there; nothing is published. Trusts nothing of the record.
   virtual bool Decode(const ring::RawRecord& record, RingHit& hit) = 0;
   // Whatever is still to be decoded was recorded by a thread that was alive later than `tsc`.

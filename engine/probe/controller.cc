@@ -25,7 +25,8 @@ How HowToGoOn(const ProcessState* state) {
 
 Controller::Controller(event::Hub& hub, FileCache& files, OptimizerOptions optimization,
                        OnGone on_gone, OnNew on_new)
-    : drainer_(hub),
+    : hub_(hub),
+      drainer_(hub),
       optimizer_(std::move(optimization), files, hub, drainer_),
       watcher_(files),
       hits_(
@@ -52,13 +53,14 @@ ProcessState& Controller::MakeState(tracee::Process& process, std::shared_ptr<Pr
   return made;
 }
 
+// Behind every hit of the process: it has no ring yet, or no more.
 void Controller::Announce(const ProcessState& state, event::TargetChange change, int exit_status,
                           std::string detail) {
-  drainer_.Publish(event::TargetNotice{.target = state.id,
-                                       .root = state.group->root,
-                                       .change = change,
-                                       .exit_status = exit_status,
-                                       .detail = std::move(detail)});
+  hub_.Publish(event::TargetNotice{.target = state.id,
+                                   .root = state.group->root,
+                                   .change = change,
+                                   .exit_status = exit_status,
+                                   .detail = std::move(detail)});
 }
 
 std::shared_ptr<ProbeGroup> Controller::MakeGroup(const tracee::Process& process) {
@@ -105,7 +107,7 @@ Result<DetachReport> Controller::Detach(ProcessState& state) {
                              .detail = ""};
   auto leaving = [&] { on_gone_(state, event::TargetChange::kDetached); };
   PROBED_TRY(DetachReport report, Detacher(*tracer_, hits_, optimizer_).Detach(state, leaving));
-  drainer_.Publish(notice);
+  hub_.Publish(notice);
   return report;
 }
 

@@ -36,6 +36,7 @@ class Controller final : public tracee::Observer {
   Optimizer& optimizer() { return optimizer_; }
   // What was recorded before the call is published when it returns. Any thread.
   void Flush() { drainer_.Flush(); }
+  void CountRecorded() { drainer_.Count(); }
 
   tracee::Resumption OnTrap(tracee::Stopped& stopped) override;
   tracee::Resumption OnSignal(tracee::Stopped& stopped, const siginfo_t& info) override;
@@ -60,6 +61,7 @@ class Controller final : public tracee::Observer {
   void Announce(const ProcessState& state, event::TargetChange change, int exit_status,
                 std::string detail);
 
+  event::Hub& hub_;
   event::Drainer drainer_;
   Optimizer optimizer_;
   ModuleWatcher watcher_;

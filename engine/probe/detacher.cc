@@ -153,7 +153,10 @@ Result<DetachReport> Detacher::Detach(ProcessState& state, const std::function<v
     if (!MayTryAgain(tracer_, state, report.error())) break;
     report = TryDetach(state, leaving);
   }
-  if (!report.ok()) state.leaving = false;  // it stays a target
+  if (!report.ok()) {  // it stays a target
+    state.leaving = false;
+    optimizer_.SyncModes(state);
+  }
   return report;
 }
 

@@ -272,7 +272,7 @@ void JumpBatch::TakeReturnsOver(const EvaluateRest& evaluate, ReturnHandler& ret
 }
 
 Status JumpBatch::Unoptimize(std::span<Site* const> sites, const EvaluateRest& evaluate,
-                             ReturnHandler& returns, const std::function<void()>& read_rings) {
+                             ReturnHandler& returns, const std::function<void()>& count_records) {
   if (sites.empty()) return {};
   std::unordered_set<const Site*> leaving(sites.begin(), sites.end());
   bool hijacks = std::any_of(sites.begin(), sites.end(), [](auto* site) { return Hijacks(*site); });
@@ -288,7 +288,7 @@ Status JumpBatch::Unoptimize(std::span<Site* const> sites, const EvaluateRest& e
     Site* site = state_.sites.FindByDetour(RemoteAddr{thread->regs().rip});
     if (site != nullptr && leaving.contains(site)) Leave(*thread, *site, evaluate);
   }
-  read_rings();
+  count_records();
   state_.CountDetours();
   Status result;
   for (Site* site : sites) {

@@ -23,9 +23,9 @@ class JumpBatch {
   // done. Otherwise what could not be optimized has an obstacle now, and its detour is given back.
   // True: that may change soon.
   Result<bool> Optimize(std::vector<std::shared_ptr<Optimization>> ready);
-  // Breakpoints again; THREADS_NOT_STOPPED as above. `read_rings`: see ProcessState::Release().
+  // Breakpoints again; THREADS_NOT_STOPPED as above. `count_records`: see ProcessState::Release().
   Status Unoptimize(std::span<Site* const> sites, const EvaluateRest& evaluate,
-                    ReturnHandler& returns, const std::function<void()>& read_rings);
+                    ReturnHandler& returns, const std::function<void()>& count_records);
 
  private:
   using Ready = std::pair<Site*, std::shared_ptr<Optimization>>;

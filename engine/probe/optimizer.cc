@@ -24,8 +24,8 @@ constexpr int kMaxRetries = 20;
 constexpr uint32_t kFewReturns = 64 * ring::kShadowFrames;
 
 // What nobody reads is only counted.
-ring::ProbeMode ModeOf(const Probe& probe, bool is_read) {
-  if (!probe.enabled) return ring::kModeOff;
+ring::ProbeMode ModeOf(const ProcessState& state, const Probe& probe, bool is_read) {
+  if (!probe.enabled || state.leaving) return ring::kModeOff;
   return is_read ? ring::kModeRecord : ring::kModeCount;
 }
 
@@ -249,7 +249,7 @@ Status Optimizer::Unoptimize(std::vector<tracee::Stopped*>& threads, ProcessStat
                              std::span<Site* const> sites) {
   JumpBatch batch(threads, state);
   return batch.Unoptimize(sites, hits_->Evaluator(), hits_->returns(),
-                          [this] { drainer_.Flush(); });
+                          [this] { drainer_.Count(); });
 }
 
 void Optimizer::Bar(ProcessState& state, RemoteAddr address, const std::string& why) {
@@ -302,7 +302,7 @@ void Optimizer::SyncModes(ProcessState& state) {
   for (const Site* site : state.sites.Optimized()) {
     const Optimization& optimization = *site->optimization();
     for (size_t i = 0; i < optimization.indices.size(); ++i)
-      state.ring->SetMode(optimization.indices[i], ModeOf(*optimization.probes[i], is_read));
+      state.ring->SetMode(optimization.indices[i], ModeOf(state, *optimization.probes[i], is_read));
   }
 }
 

@@ -43,7 +43,7 @@ Status CheckMachine() {
 }
 
 // The target may store anything; a counter that went back is not believed.
-uint64_t Advance(uint64_t& taken, uint64_t now) {
+uint64_t Since(uint64_t& taken, uint64_t now) {
   uint64_t before = std::exchange(taken, std::max(taken, now));
   return taken - before;
 }
@@ -108,8 +108,10 @@ Result<std::shared_ptr<TargetRing>> TargetRing::Fork(tracee::Stopped& child,
   PROBED_TRY(auto made, Map(child, id, *watch_, geometry_, control_.remote(), records_.remote()));
   std::lock_guard lock(mutex_);
   for (const Slot& slot : slots_)
-    made->slots_.push_back({.probe = slot.probe, .read = 0, .taken = {}, .claimed = slot.claimed});
+    made->slots_.push_back({.probe = slot.probe, .seen = 0, .taken = {}, .claimed = slot.claimed});
   made->free_ = free_;
+  for (const Released& released : released_)
+    made->Free(released.index);
   auto controls = [](const TargetRing& ring) {
     return reinterpret_cast<ring::ProbeControl*>(ring.control_.bytes().data() +
                                                  ring.geometry_.control_offset(0));
@@ -163,7 +165,7 @@ Result<uint32_t> TargetRing::Claim(ProbeOfIndex probe) {
   Slot& slot = slots_[index];
   slot.probe = std::move(probe);
   slot.claimed = true;
-  (void)Count(index);
+  (void)Advance(index);
   counters_of(index).sampling = {};
   return index;
 }
@@ -175,26 +177,37 @@ void TargetRing::SetMode(uint32_t index, ring::ProbeMode mode) {
 void TargetRing::Release(uint32_t index) {
   SetMode(index, ring::kModeOff);
   std::lock_guard lock(mutex_);
+  released_.push_back({.tsc = ring::ReadTsc(), .index = index});
+}
+
+void TargetRing::Free(uint32_t index) {
   slots_[index].claimed = false;
   slots_[index].probe = {};
   free_.insert(index);
 }
 
-RingCounts TargetRing::TakeCounts(uint32_t index) {
+void TargetRing::OnReadUpTo(uint64_t tsc) {
+  threads_.Prune(tsc);
   std::lock_guard lock(mutex_);
-  return Count(index);
+  for (; !released_.empty() && released_.front().tsc <= tsc; released_.pop_front())
+    Free(released_.front().index);
 }
 
-RingCounts TargetRing::Count(uint32_t index) {
+RingCounts TargetRing::TakeCounts(uint32_t index) {
+  std::lock_guard lock(mutex_);
+  return Advance(index);
+}
+
+RingCounts TargetRing::Advance(uint32_t index) {
   Slot& slot = slots_[index];
   const ring::ProbeCounters& shared = counters_of(index);
-  return {.recorded = Advance(slot.taken.recorded, slot.read),
-          .counted = Advance(slot.taken.counted, Load(shared.counted)),
-          .filtered = Advance(slot.taken.filtered, Load(shared.filtered)),
-          .sampled_out = Advance(slot.taken.sampled_out, Load(shared.sampled_out)),
-          .missed = Advance(slot.taken.missed, Load(shared.missed)),
-          .lost = Advance(slot.taken.lost, Load(shared.lost)),
-          .oversize = Advance(slot.taken.oversize, Load(shared.oversize))};
+  return {.recorded = Since(slot.taken.recorded, slot.seen),
+          .counted = Since(slot.taken.counted, Load(shared.counted)),
+          .filtered = Since(slot.taken.filtered, Load(shared.filtered)),
+          .sampled_out = Since(slot.taken.sampled_out, Load(shared.sampled_out)),
+          .missed = Since(slot.taken.missed, Load(shared.missed)),
+          .lost = Since(slot.taken.lost, Load(shared.lost)),
+          .oversize = Since(slot.taken.oversize, Load(shared.oversize))};
 }
 
 uint64_t TargetRing::AdvanceWaiting(uint32_t index, uint64_t now) {
@@ -233,6 +246,11 @@ ThreadHistory::Identity TargetRing::FindThread(const ring::RawRecord& record) {
   return *thread;
 }
 
+void TargetRing::Count(uint32_t probe) {
+  std::lock_guard lock(mutex_);
+  if (probe < slots_.size() && slots_[probe].claimed) ++slots_[probe].seen;
+}
+
 bool TargetRing::Decode(const ring::RawRecord& record, event::RingHit& hit) {
   ThreadHistory::Identity thread = FindThread(record);
   std::lock_guard lock(mutex_);
@@ -241,7 +259,6 @@ bool TargetRing::Decode(const ring::RawRecord& record, event::RingHit& hit) {
   hit.payload = record.payload;
   hit.header.ip = slot.probe.ip;
   if (slot.probe.kind == lang::ProbeKind::kReturn && !TakeReturnAddress(hit)) return false;
-  ++slot.read;
   hit.header.probe = slot.probe.probe;
   hit.header.function = slot.probe.ip;
   hit.header.target_start = id_.start_ticks;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -33,7 +34,7 @@ struct ProbeOfIndex {
 
 // Since they were asked for last.
 struct RingCounts {
-  uint64_t recorded = 0;  // and read
+  uint64_t recorded = 0;  // as far as the Drainer has counted
   uint64_t counted = 0;
   uint64_t filtered = 0;
   uint64_t sampled_out = 0;
@@ -68,7 +69,8 @@ class TargetRing final : public event::RingSource {
   // RING_INDICES_EXHAUSTED. Off until SetMode().
   Result<uint32_t> Claim(ProbeOfIndex probe);
   void SetMode(uint32_t index, ring::ProbeMode mode);
-  // No thread is in the index's code, and what it recorded was read.
+  // No thread is in the index's code any more, and Count() has seen what was recorded there. The
+  // index is given away again when all of that was read.
   void Release(uint32_t index);
   RingCounts TakeCounts(uint32_t index);
   // `now` returns are waited for on behalf of the index: how many more than before, modulo 2^64.
@@ -84,8 +86,9 @@ class TargetRing final : public event::RingSource {
   bool TakeUnknownThread() { return unknown_thread_.exchange(false); }
 
   ring::Reader& reader() override { return reader_; }
+  void Count(uint32_t probe) override;
   bool Decode(const ring::RawRecord& record, event::RingHit& hit) override;
-  void OnReadUpTo(uint64_t tsc) override { threads_.Prune(tsc); }
+  void OnReadUpTo(uint64_t tsc) override;
   void OnCorrupt(const Error& error) override;
   // Empty: the program has not damaged it, as far as was read.
   std::string corruption() const;
@@ -93,8 +96,8 @@ class TargetRing final : public event::RingSource {
  private:
   struct Slot {
     ProbeOfIndex probe;
-    uint64_t read = 0;  // records, ever
-    RingCounts taken;   // `recorded` counts records read, `waiting` is as of now
+    uint64_t seen = 0;  // records, ever
+    RingCounts taken;   // `recorded` counts records seen, `waiting` is as of now
     bool claimed = false;
   };
 
@@ -106,7 +109,7 @@ class TargetRing final : public event::RingSource {
   sys::RobustNode& armed_word();
   ring::ProbeControl& control_of(uint32_t index);
   ring::ProbeCounters& counters_of(uint32_t index);
-  RingCounts Count(uint32_t index);
+  RingCounts Advance(uint32_t index);
   ThreadHistory::Identity FindThread(const ring::RawRecord& record);
 
   const event::TargetId id_;
@@ -122,7 +125,14 @@ class TargetRing final : public event::RingSource {
   std::atomic<bool> unknown_thread_ = false;
 
   mutable std::mutex mutex_;  // guards what follows
+  struct Released {
+    uint64_t tsc = 0;
+    uint32_t index = 0;
+  };
+  void Free(uint32_t index);
+
   std::vector<Slot> slots_;
+  std::deque<Released> released_;  // by time
   std::set<uint32_t> free_;
   std::string corruption_;
 };

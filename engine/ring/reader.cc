@@ -67,22 +67,27 @@ bool Reader::Fits(Place place, uint64_t head) const {
   return place.length <= head - place.position && place.length <= geometry_.ring_bytes - offset;
 }
 
-Status Reader::Deliver(uint32_t cpu, Place place, const Sink& sink) {
+// kPaddingRecord: nothing to hand over. Otherwise below kMaxProbes, or no detour has written this.
+uint32_t Reader::ProbeAt(uint32_t cpu, Place place) const {
   const uint64_t offset = place.position & (geometry_.ring_bytes - 1);
   const bool at_end = offset + place.length == geometry_.ring_bytes;
-  if (place.length < sizeof(RecordHeader)) {
-    if (!at_end) return Corrupt(cpu, "record shorter than its header");
-    return {};
-  }
+  if (place.length < sizeof(RecordHeader)) return at_end ? kPaddingRecord : kMaxProbes;
+  const auto probe = Load<uint32_t>(At(cpu, place.position) + offsetof(RecordHeader, probe));
+  if (probe == kAbandonedRecord) return kPaddingRecord;
+  return probe == kPaddingRecord && !at_end ? kMaxProbes : probe;
+}
+
+Status Reader::Deliver(uint32_t cpu, Place place, const Sink& sink) {
+  const uint32_t probe = ProbeAt(cpu, place);
+  if (probe == kPaddingRecord) return {};
+  if (probe >= kMaxProbes) return Corrupt(cpu, "no such record");
   std::byte* const header = At(cpu, place.position);
-  const auto probe = Load<uint32_t>(header + offsetof(RecordHeader, probe));
-  if (probe == kAbandonedRecord || (probe == kPaddingRecord && at_end)) return {};
-  if (probe >= kMaxProbes) return Corrupt(cpu, "no such probe");
   const auto bytes = Load<uint32_t>(header + offsetof(RecordHeader, payload_bytes));
   if (bytes > place.length - sizeof(RecordHeader)) return Corrupt(cpu, "payload out of range");
   payload_.resize(bytes);
   std::memcpy(payload_.data(), header + sizeof(RecordHeader), bytes);
-  sink({.cpu = cpu,
+  sink({.scanned = place.position < cpus_[cpu].scanned,
+        .cpu = cpu,
         .probe = probe,
         .tsc = Load<uint64_t>(header + offsetof(RecordHeader, tsc)),
         .thread = Load<uint64_t>(header + offsetof(RecordHeader, thread)),
@@ -159,6 +164,28 @@ Status Reader::DrainRest(const Sink& sink) {
   if (corrupt_) return Corrupt(0, "seen before");
   for (uint32_t cpu = 0; cpu < geometry_.cpu_count; ++cpu)
     PROBED_RETURN_IF_ERROR(DrainRestOf(cpu, sink));
+  return {};
+}
+
+Status Reader::ScanCpu(uint32_t cpu, const ScanSink& sink) {
+  PROBED_TRY(const uint64_t head, LoadHead(cpu));
+  uint64_t& position = cpus_[cpu].scanned;
+  position = std::max(position, cpus_[cpu].tail);
+  while (position != head) {
+    const Place place = PlaceAt(cpu, position);
+    if (place.length == 0) break;
+    if (!Fits(place, head)) return Corrupt(cpu, "record out of range");
+    const uint32_t probe = ProbeAt(cpu, place);
+    if (probe < kMaxProbes) sink(probe);
+    position += place.length;
+  }
+  return {};
+}
+
+Status Reader::Scan(const ScanSink& sink) {
+  if (corrupt_) return Corrupt(0, "seen before");
+  for (uint32_t cpu = 0; cpu < geometry_.cpu_count; ++cpu)
+    PROBED_RETURN_IF_ERROR(ScanCpu(cpu, sink));
   return {};
 }
 

@@ -25,6 +25,7 @@ namespace probed::ring {
 
 // One record as read; `payload` is a copy's view that is valid during the callback only.
 struct RawRecord {
+  bool scanned = false;  // a Scan has named it already
   uint32_t cpu = 0;
   uint32_t probe = 0;  // below kMaxProbes, nothing else is known about it
   uint64_t tsc = 0;
@@ -45,6 +46,12 @@ class Reader {
   // process, and every later call says the same.
   Status Drain(uint64_t max_bytes, const Sink& sink);
 
+  // Calls `sink` with the probe of every committed record that no earlier call has named, as far as
+  // the first one that is still being written; reads little else and gives nothing back. Some ten
+  // times cheaper than Drain, for whoever only counts. Errors as Drain.
+  using ScanSink = std::function<void(uint32_t probe)>;
+  Status Scan(const ScanSink& sink);
+
   // Bytes reserved and not yet read, over all rings; a hint for how often to poll.
   uint64_t backlog() const;
   // Whether the last drain has read all that was reserved on this CPU when it began. If not, a
@@ -61,8 +68,9 @@ class Reader {
 
  private:
   struct Cpu {
-    uint64_t tail = 0;  // as published in RingTail
-    uint64_t used = 0;  // bytes from the ring's beginning that may have pages
+    uint64_t tail = 0;     // as published in RingTail
+    uint64_t scanned = 0;  // what lies before it was named by Scan
+    uint64_t used = 0;     // bytes from the ring's beginning that may have pages
     bool all_read = true;
   };
   struct Place {
@@ -75,7 +83,9 @@ class Reader {
   Place PlaceAt(uint32_t cpu, uint64_t position) const;
   bool Fits(Place place, uint64_t head) const;
   Place NextBehindHole(uint32_t cpu, uint64_t position, uint64_t head) const;
+  uint32_t ProbeAt(uint32_t cpu, Place place) const;
   Status Deliver(uint32_t cpu, Place place, const Sink& sink);
+  Status ScanCpu(uint32_t cpu, const ScanSink& sink);
   Status DrainCpu(uint32_t cpu, uint64_t max_bytes, const Sink& sink);
   Status DrainRestOf(uint32_t cpu, const Sink& sink);
   void GiveBack(uint32_t cpu, uint64_t position);

@@ -87,7 +87,7 @@ ProbeId EngineTest::DefineOptimized(TargetId target, const std::string& line) {
 }
 
 std::vector<event::Item> EngineTest::Drain() {
-  (void)engine_->ListProbes({});  // reads what detours have recorded
+  engine_->Flush();
   std::vector<event::Item> all;
   while (true) {
     auto items = events_->Next(4096, std::chrono::milliseconds(0));

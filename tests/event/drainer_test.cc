@@ -91,6 +91,33 @@ TEST(Drainer, FlushPublishesWhatIsRecorded) {
   }
 }
 
+// Nobody waits for the reading of a full ring, or of one that is filled for ever, to count it.
+TEST(Drainer, CountsWhatThreadsThatNeverStopHaveRecorded) {
+  constexpr uint64_t kAtLeast = 200'000;
+  Hub hub;
+  Drainer drainer(hub);
+  auto puppet = std::make_shared<RingPuppet>(ring::Geometry{.cpu_count = 2, .ring_bytes = 1 << 20});
+  const SourceId source = drainer.Add(puppet);
+  std::atomic<uint64_t> recorded = 0;
+  std::vector<std::jthread> threads;
+  for (uint32_t cpu = 0; cpu < 2; ++cpu) {
+    threads.emplace_back([&, cpu](const std::stop_token& stop) {
+      while (!stop.stop_requested())
+        recorded += puppet->Record(cpu, static_cast<int>(cpu) + 1, ring::ReadTsc(), 0);
+    });
+  }
+  while (recorded < kAtLeast) {
+    const uint64_t before = recorded, published = hub.published();
+    drainer.Count();
+    EXPECT_GE(puppet->counted, std::max(before, published));
+  }
+  drainer.Flush();  // comes to an end
+  threads.clear();
+  drainer.Remove(source);
+  EXPECT_EQ(puppet->counted, recorded);
+  EXPECT_EQ(hub.published(), recorded);
+}
+
 TEST(Drainer, HasAThreadOnlyWhileThereAreRings) {
   Hub hub;
   Drainer drainer(hub);

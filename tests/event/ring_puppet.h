@@ -2,6 +2,7 @@
 // A process with rings, played by the test: what a target would write, and what the daemon makes
 // of it.
 
+#include <atomic>
 #include <cstring>
 #include <string>
 
@@ -38,6 +39,7 @@ class RingPuppet final : public RingSource {
   }
 
   ring::Reader& reader() override { return reader_; }
+  void Count(uint32_t probe) override { counted += probe == 0; }
   bool Decode(const ring::RawRecord& record, RingHit& hit) override {
     hit.header.probe = 1;
     hit.header.tid = static_cast<int>(record.thread);
@@ -54,6 +56,7 @@ class RingPuppet final : public RingSource {
 
   std::string corrupt;
   uint64_t read_up_to = 0;
+  std::atomic<uint64_t> counted = 0;
 
  private:
   ring::SharedMapping control_;

@@ -121,6 +121,28 @@ TEST(Reader, HandsOverWhatStandsBehindHolesAtTheEnd) {
   }
 }
 
+TEST(Reader, ScanNamesWhatDrainHasNotYetReadAndNothingTwice) {
+  Ring ring({.cpu_count = 2, .ring_bytes = 4096});
+  std::vector<uint32_t> named;
+  auto name = [&](uint32_t probe) { named.push_back(probe); };
+  ring.Record(0, 1, 0, Bytes(8, 1));
+  ring.Record(1, 2, 0, {});
+  auto held = ring.producer.Reserve(1, 8);
+  ring.Record(1, 4, 0, {});
+  ASSERT_TRUE(ring.reader.Scan(name).ok());
+  ASSERT_TRUE(ring.reader.Scan(name).ok());
+  EXPECT_EQ(named, (std::vector<uint32_t>{1, 2}));
+  ring.Record(0, 5, 0, {});
+  std::vector<bool> scanned;
+  auto note = [&](const RawRecord& record) { scanned.push_back(record.scanned); };
+  ASSERT_TRUE(ring.reader.Drain(kAll, note).ok());
+  EXPECT_EQ(scanned, (std::vector<bool>{true, false, true})) << "1 5 on CPU 0, 2 on CPU 1";
+  held->header->probe = kAbandonedRecord;
+  ring.producer.Commit(*held);
+  ASSERT_TRUE(ring.reader.Scan(name).ok());
+  EXPECT_EQ(named, (std::vector<uint32_t>{1, 2, 4}));
+}
+
 TEST(Reader, StopsAtTheAskedSize) {
   Ring ring({.cpu_count = 1, .ring_bytes = 4096});
   for (uint32_t i = 0; i < 10; ++i)
@@ -191,17 +213,21 @@ TEST_P(Concurrent, EveryRecordArrivesOnceOrIsCountedLost) {
   }
   Checked checked;
   std::vector<std::vector<bool>> seen(kThreads, std::vector<bool>(kRecords));
-  uint64_t twice = 0;
+  uint64_t twice = 0, named = 0;
   auto sink = [&](const RawRecord& record) {
     Check(checked, record);
     uint64_t number = 0;
     std::memcpy(&number, record.payload.data(), 8);
+    named += !record.scanned;
     if (record.probe >= kThreads || number >= kRecords) return;
     if (seen[record.probe][number]) ++twice;
     seen[record.probe][number] = true;
   };
   for (uint64_t round = 0; running > 0; ++round) {
     ASSERT_TRUE(ring.reader.Drain(round % 2 ? 1000 : kAll, sink).ok());
+    if (round % 3 == 0) {
+      ASSERT_TRUE(ring.reader.Scan([&](uint32_t) { ++named; }).ok());
+    }
     if (round % 16 == 0) ring.reader.ReleasePages();
   }
   ASSERT_TRUE(ring.reader.Drain(kAll, sink).ok());
@@ -210,6 +236,7 @@ TEST_P(Concurrent, EveryRecordArrivesOnceOrIsCountedLost) {
     lost += ring.producer.counters(id).lost;
   EXPECT_EQ(checked.count, recorded);
   EXPECT_EQ(recorded + lost, kThreads * kRecords);
+  EXPECT_EQ(named, recorded) << "by Scan or by Drain, once";
   EXPECT_EQ(checked.wrong, 0u);
   EXPECT_EQ(twice, 0u);
   EXPECT_EQ(ring.reader.backlog(), 0u);
@@ -248,7 +275,10 @@ TEST(Reader, ReleasesTheMemoryOfABurst) {
 
 class Hostile : public testing::Test {
  protected:
+  // Who looks first, and at most, must find it.
   Status Drain() {
+    const Status scanned = ring_.reader.Scan([](uint32_t) {});
+    EXPECT_TRUE(scanned.ok() || scanned.error().reason == "RING_CORRUPT");
     return ring_.reader.Drain(kAll, [](const auto&) {});
   }
   RecordHeader& Header() { return *reinterpret_cast<RecordHeader*>(ring_.producer.At(0, 0)); }
