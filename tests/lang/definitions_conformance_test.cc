@@ -16,6 +16,8 @@ namespace {
 
 // As long as the names of the recorded run, so that the recorded caret columns hold.
 constexpr const char* kDirectory = "/tmp/kgr/conformance";
+constexpr const char* kLongName =
+    "kgrlonglonglonglonglonglonglonglonglonglonglonglonglonglonglonglonglonglong";
 constexpr uint64_t kOffset = 0x1149, kOffset2 = 0x115a;
 
 enum Column {
@@ -70,9 +72,8 @@ FakeFiles RecordedFiles() {
   FakeFiles files;
   const std::string directory = kDirectory;
   uint64_t inode = 1;
-  for (const char* name : {"kgrbin", "kgrbin2", "kgr.so.6", "kgr+x", "kgr:colon", "kgr(1)", "9kgr",
-                           "kgrlonglonglonglonglonglonglonglonglonglonglonglonglonglonglonglonglong"
-                           "long"}) {
+  for (const char* name :
+       {"kgrbin", "kgrbin2", "kgr.so.6", "kgr+x", "kgr:colon", "kgr(1)", "9kgr", kLongName}) {
     files.AddFile(directory + "/" + name, inode++);
   }
   files.AddFile(directory + "/kgrlink", 1);

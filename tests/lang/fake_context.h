@@ -22,6 +22,10 @@ class FakeContext : public FetchContext {
   size_t reads = 0;
 
   void Map(uint64_t address, std::string_view bytes) { memory_[address] = bytes; }
+  // With its terminator.
+  void MapString(uint64_t address, std::string_view text) {
+    memory_[address].assign(text).push_back('\0');
+  }
   template <class T>
   void MapObject(uint64_t address, const T& object) {
     Map(address, {reinterpret_cast<const char*>(&object), sizeof(object)});

@@ -29,7 +29,7 @@ TEST(Fetch, FailedStringsAreFaults) {
 // The kernel shows the next string in both, and repeats an earlier event's number.
 TEST(Fetch, FailedInnerLoadsBorrowNothing) {
   FakeContext context;
-  context.Map(0x1000, std::string_view("text", 5));
+  context.MapString(0x1000, "text");
   EXPECT_EQ(Text("a=+0(+0(%di)):string b=@0x1000:string c=+0(+0(%di))", context),
             "a=(fault) b=\"text\" c=0x0");
 }
@@ -53,7 +53,7 @@ TEST(Fetch, StringArraysStopAtAFailedPointer) {
   FakeContext context;
   const uint64_t pointers[] = {0x2000, 0, 0x2000};
   context.MapObject(0x1000, pointers);
-  context.Map(0x2000, std::string_view("s", 2));
+  context.MapString(0x2000, "s");
   EXPECT_EQ(Text("a=@0x1000:string[4]", context), "a={\"s\",(fault),\"s\",(fault)}");
   EXPECT_EQ(Text("a=\\0x2000:string[2] b=\\0x2000:string", context), "a={\"s\",(fault)} b=\"s\"");
 }

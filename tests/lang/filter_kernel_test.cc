@@ -24,6 +24,7 @@
 #include "tests/lang/filter_generator.h"
 #include "tests/lang/kernel_uprobes.h"
 #include "tests/lang/own_location.h"
+#include "tests/lang/probed_functions.h"
 #include "tests/lang/real_files.h"
 #include "tests/lang/self_context.h"
 #include "tests/lang/trace_instance.h"
@@ -110,12 +111,6 @@ const Thing kThings[] = {
      {"x", ""},
      nullptr},
 };
-
-extern "C" [[gnu::noinline, gnu::noipa]] uint64_t FilteredByTest(uint64_t number,
-                                                                 const Thing* thing) {
-  asm volatile("" ::"r"(thing) : "memory");
-  return number;
-}
 
 std::vector<FilterSubject> Subjects() {
   const std::vector<std::string> numbers = {"0",

@@ -208,7 +208,7 @@ TEST(Filter, NestsAsDeepAsTheTextIsLong) {
   for (const std::string_view open : {"(", "!("}) {
     std::string text = "u==7";
     for (int i = 0; i < 1000; ++i)
-      text = std::string(open) + text + ")";
+      text.insert(0, open).push_back(')');
     EXPECT_EQ(Ask(text), "yes");
   }
 }

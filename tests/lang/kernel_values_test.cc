@@ -19,16 +19,10 @@
 #include "tests/lang/conformance_rows.h"
 #include "tests/lang/kernel_uprobes.h"
 #include "tests/lang/own_location.h"
+#include "tests/lang/probed_functions.h"
 #include "tests/lang/real_files.h"
 #include "tests/lang/self_context.h"
 #include "tests/lang/trace_instance.h"
-
-extern "C" [[gnu::noinline, gnu::noipa]] uint64_t ProbedByTest(uint64_t, uint64_t, uint64_t,
-                                                               uint64_t, uint64_t,
-                                                               uint64_t result) {
-  asm volatile("" ::: "memory");
-  return result;
-}
 
 namespace probed::lang::testing {
 namespace {

@@ -12,7 +12,7 @@ TEST(FormatTraceLine, Entry) {
   context.regs[Reg::kSi] = 0x5599cfc28040;
   context.regs[Reg::kDx] = 0x1000;
   context.regs[Reg::kCx] = 0x1234567890abcdef;
-  context.Map(0x1000, std::string_view("world", 6));
+  context.MapString(0x1000, "world");
   Recorded recorded(Dialect::kKernel, "p", "%di %si s=+0(%dx):string d=%cx:u64");
   TraceLine line;
   line.comm = "kgrbin";
@@ -91,7 +91,7 @@ print fmt: "(%lx <- %lx) ret=%Ld s=\"%s\"", REC->__probe_func, REC->__probe_ret_
 
 TEST(AppendArguments, LeavesStringsRaw) {
   FakeContext context;
-  context.Map(0x1000, std::string_view("a\"b\n\x80", 6));
+  context.MapString(0x1000, "a\"b\n\x80");
   EXPECT_EQ(Recorded(Dialect::kKernel, "p", "s=@0x1000:string").Text(context), "s=\"a\"b\n\x80\"");
 }
 

@@ -2,7 +2,6 @@
 // The hit of probe_me() in tests/data/conformance/target.c that the rows were recorded from.
 
 #include <cstdint>
-#include <string_view>
 
 #include "tests/lang/fake_context.h"
 
@@ -27,11 +26,11 @@ struct Gs {
 inline FakeContext RecordedHit() {
   FakeContext context;
   context.MapObject(0x20000, Gs{});
-  context.Map(0x10000, std::string_view("hello", 6));
-  context.Map(0x10100, std::string_view("one", 4));
-  context.Map(0x10200, std::string_view("two", 4));
-  context.Map(0x10300, std::string_view("three", 6));
-  context.Map(0x30000, std::string_view("world", 6));
+  context.MapString(0x10000, "hello");
+  context.MapString(0x10100, "one");
+  context.MapString(0x10200, "two");
+  context.MapString(0x10300, "three");
+  context.MapString(0x30000, "world");
   context.regs[Reg::kSi] = 0x20000;
   context.regs[Reg::kDx] = 0x30000;
   context.regs[Reg::kCx] = 0x1234567890abcdef;
