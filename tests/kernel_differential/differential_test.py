@@ -13,7 +13,7 @@ import unittest
 
 import table
 from support import disassembly, trace
-from two_tracers import GROUP, TwoTracers, Victim, by_kernel, by_probed
+from two_tracers import GROUP, Traced, TwoTracers, Victim, by_kernel, by_probed
 
 
 def place(variant, symbol):
@@ -25,6 +25,9 @@ def place(variant, symbol):
 class Differential(TwoTracers):
     variant = None
 
+    def fetchable(self, arguments):
+        return table.without_the_daemon(arguments) if self.jumps else arguments
+
     def test_fetch_arguments(self):
         with Victim(self.variant, 1) as victim:
             where = f"{victim.path}:{victim.offset('probe_me'):#x}"
@@ -32,7 +35,7 @@ class Differential(TwoTracers):
             arguments += table.globals_at(victim.address("global_word"),
                                           victim.address("global_text"))
             arguments += table.file_words(victim.offset("main"))
-        definitions = table.pack(arguments, lambda i: f"p:{GROUP}/e{i} {where}")
+        definitions = table.pack(self.fetchable(arguments), lambda i: f"p:{GROUP}/e{i} {where}")
         records, _ = self.assert_same(self.variant, 3, definitions, 3 * len(definitions))
         self.assertGreater(len(arguments), 800)
         self.assertGreater(len(records), 30)
@@ -45,7 +48,8 @@ class Differential(TwoTracers):
     def test_return_arguments(self):
         arguments = table.of_types("$retval") + ["$retval", "$stack", "$stack0", "%ip", "%ax",
                                                  "$retvalx", "%orig_ax", "$retval:b4@2/16", "$comm"]
-        text = " ".join(f"a{i}={argument}" for i, argument in enumerate(arguments))
+        text = " ".join(f"a{i}={argument}"
+                        for i, argument in enumerate(self.fetchable(arguments)))
         definitions = [f"r:{GROUP}/ret_{symbol} {place(self.variant, symbol)} {text}"
                        for symbol in ("probe_me", "negative", "on_stack")]
         definitions.append(f"r:{GROUP}/ret_pick {place(self.variant, 'pick')} "
@@ -83,14 +87,15 @@ class Differential(TwoTracers):
         self.assertEqual(places[0], entry)
         definitions = [f"p:{GROUP}/i{i} {path}:{at:#x} ip=%ip sp=%sp ax=%ax di=%di fl=%flags"
                        for i, at in enumerate(places)]
-        self.assert_same(self.variant, 6, definitions, 6 * len(places))
+        self.assert_same(self.variant, 6, definitions, 6 * len(places), least_jumps=2)
 
     def test_hits_are_entries_for_both_kinds(self):
         """uprobe_profile against the counters that probectl prints."""
         definitions = [f"p:{GROUP}/pp {place(self.variant, 'depth')}",
                        f"r:{GROUP}/rr {place(self.variant, 'depth')}"]
         kernel, profile = by_kernel(self.variant, 100, definitions)
-        ours, _ = by_probed(self.variant, 100, definitions)
+        ours = by_probed(self.variant, 100, definitions, jumps=self.jumps)
+        self.assert_jumps(ours, None)
         self.assertEqual(profile, {"pp": 5050, "rr": 5050})
         counts = trace.counts(ours.records)
         self.assertEqual(counts["pp"], profile["pp"])
@@ -107,16 +112,48 @@ class FixedPosition(Differential, unittest.TestCase):
     variant = "nopie"
 
 
+class Optimized:
+    jumps = True
+
+    def test_alone_inside_functions(self):
+        """Where no other probe is in the way of a jump."""
+        functions = ("probe_me", "negative", "pick", "depth", "tail_start", "tail_end", "on_stack")
+        with Victim(self.variant, 1) as victim:
+            places = [at for at, _, _ in disassembly.boundaries(victim.path, functions.count)]
+            definitions = {f"i{at:x}": f"p:{GROUP}/i{at:x} {victim.path}:{at:#x} ip=%ip sp=%sp "
+                           "ax=%ax di=%di si=%si fl=%flags top=$stack0" for at in places}
+        kernel, _ = by_kernel(self.variant, 3, definitions.values())
+        jumps = 0
+        for event, definition in definitions.items():
+            with self.subTest(definition):
+                ours = by_probed(self.variant, 3, [definition], jumps=True)
+                jumps += ours.jumps
+                records = [record for record in kernel.records if record.event == event]
+                self.assertGreaterEqual(len(records), 3)
+                self.assert_equal(Traced(records, kernel.out, kernel.code), ours)
+        self.assertGreater(jumps, len(definitions) * 2 // 3)
+
+
+class OptimizedPositionIndependent(Optimized, PositionIndependent):
+    pass
+
+
+class OptimizedFixedPosition(Optimized, FixedPosition):
+    pass
+
+
 class MeantDifferences(unittest.TestCase):
     def test_failed_inner_loads_and_immediate_strings(self):
         where = place("pie", "probe_me")
         definitions = [f"p:{GROUP}/d {where} a=+0(+0(+{table.NULL}(%si))) "
                        f"b=+0(+0(+{table.NULL}(%si))):string c=+8(%dx):u8 s=+0(%dx):string"]
-        ours, _ = by_probed("pie", 2, definitions)
-        for record in ours.records:
-            self.assertTrue(record.arguments.startswith("a=0x0 b=(fault) c="), record.arguments)
-            self.assertTrue(record.arguments.endswith('s="world"'), record.arguments)
-        self.assertEqual(len(ours.records), 2)
+        for jumps in (False, True):
+            ours = by_probed("pie", 2, definitions, jumps=jumps)
+            self.assertEqual(ours.jumps, int(jumps))
+            for record in ours.records:
+                self.assertTrue(record.arguments.startswith("a=0x0 b=(fault) c="), record.arguments)
+                self.assertTrue(record.arguments.endswith('s="world"'), record.arguments)
+            self.assertEqual(len(ours.records), 2)
 
 
 if __name__ == "__main__":

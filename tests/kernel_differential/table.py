@@ -148,6 +148,11 @@ def entry_arguments():
     yield from generated(420)
 
 
+def without_the_daemon(arguments):
+    """Those that code in the program can fetch."""
+    return [argument for argument in arguments if not argument.lower().startswith("$comm")]
+
+
 def size_of(argument):
     """An upper bound of the bytes it takes in a record."""
     kind = argument.rsplit(":", 1)[1] if ":" in argument else "x64"

@@ -1,8 +1,9 @@
 """One program, one set of definitions, two tracers: the kernel through tracefs, and probed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from support import elf, formatted, maps, probectl
+from support.daemon import Daemon
 from support.paths import target
 from support.process import Program
 from support.tracefs import Tracefs
@@ -17,6 +18,11 @@ class Traced:
     records: list
     out: str
     code: int
+    sites: list = field(default_factory=list)
+
+    @property
+    def jumps(self):
+        return sum(site["mechanism"] == "optimized" for site in self.sites)
 
 
 class Victim:
@@ -56,14 +62,17 @@ def by_kernel(variant, rounds, definitions):
             tracefs.profile()
 
 
-def by_probed(variant, rounds, definitions, *options):
+def by_probed(variant, rounds, definitions, *, jumps=False):
+    """With jumps, sites are what they will be before the program's first call."""
     lines = [line.replace(GROUP, "kd") for line in definitions]
-    with Victim(variant, rounds) as victim:
+    with Daemon() as daemon, Victim(variant, rounds) as victim:
+        daemon.optimize("on" if jumps else "off")
         with probectl.Attached(victim.program.pid, lines, "--dialect", "kernel",
-                               *options) as attached:
+                               address=daemon.address) as attached:
+            sites = daemon.settled_sites()
             code = victim.go()
             attached.finish()
-            return Traced(attached.records, victim.program.out, code), attached.program.err
+            return Traced(attached.records, victim.program.out, code, sites)
 
 
 def first_difference(kernel, ours):
@@ -81,15 +90,30 @@ def first_difference(kernel, ours):
 class TwoTracers:
     """Mixed into test cases."""
 
-    def assert_same(self, variant, rounds, definitions, least):
+    jumps = False
+
+    def assert_same(self, variant, rounds, definitions, least, least_jumps=None):
+        """`least_jumps` is for tests that count on jumps everywhere, if at all, when None."""
         kernel, profile = by_kernel(variant, rounds, definitions)
-        ours, _ = by_probed(variant, rounds, definitions)
+        ours = by_probed(variant, rounds, definitions, jumps=self.jumps)
         self.assertGreaterEqual(len(kernel.records), least)
+        self.assert_jumps(ours, least_jumps)
+        self.assert_equal(kernel, ours)
+        return kernel.records, profile
+
+    def assert_jumps(self, ours, least):
+        if not self.jumps:
+            self.assertEqual(ours.jumps, 0)
+        elif least is None:
+            self.assertEqual(ours.jumps, len(ours.sites), [site["reason"] for site in ours.sites])
+        else:
+            self.assertGreaterEqual(ours.jumps, least)
+
+    def assert_equal(self, kernel, ours):
         self.assertEqual((kernel.code, ours.code), (0, 0))
         self.assertEqual(kernel.out, ours.out)
         self.assertIsNone(first_difference(kernel.records, ours.records))
         self.assert_layout(kernel.records, ours.records)
-        return kernel.records, profile
 
     def assert_layout(self, kernel, ours):
         """Both print their parts in the same places, flags aside."""

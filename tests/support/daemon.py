@@ -1,11 +1,14 @@
 """A probed of our own, on a socket of its own."""
 
+import json
 import tempfile
 
 from support.paths import PROBED
 from support.probectl import environment, probectl
 from support.process import Program
 from support.wait import wait_until
+
+_MAY_BECOME_A_JUMP = "the out-of-line copy ends in a jump back"
 
 
 class Daemon:
@@ -29,6 +32,23 @@ class Daemon:
     def __exit__(self, *_):
         self.program.__exit__()
         self._folder.cleanup()
+
+    def optimize(self, switch):
+        """"on" or "off"."""
+        answer = self.run("optimization", switch)
+        assert answer.out == f"{switch}\n", answer.err
+
+    def settled_sites(self, seconds=60):
+        """All sites, once each is a jump or says what is in the way of one."""
+        sites = []
+
+        def settled():
+            answer = self.run("sites", "--json")
+            assert answer.code == 0, answer.err
+            sites[:] = [json.loads(line) for line in answer.out.splitlines()]
+            return sites and all(site["reason"] != _MAY_BECOME_A_JUMP for site in sites)
+        wait_until(settled, seconds, "it is known which sites are jumps")
+        return sites
 
     def run(self, *words, **more):
         return probectl(*words, address=self.address, **more)
