@@ -2,6 +2,7 @@
 // are those on which 24 builds by two compilers agree. sw_main is where the reference tracer starts.
 #include <stdio.h>
 
+#include "../gate.h"
 #include "sweep.h"
 
 static const struct Check kChecks[] = {
@@ -31,4 +32,7 @@ SWEPT int sw_main(void) {
   return failures != 0;
 }
 
-int main(void) { return sw_main(); }
+int main(int argc, char** argv) {
+  WaitIfTold(argc, argv);
+  return sw_main();
+}
