@@ -32,17 +32,23 @@ def has_uprobes():
 
 @contextlib.contextmanager
 def kernel_probe(kind, where, arguments):
-    """A kernel uprobe that is on, in a group and an instance of its own; both are taken back."""
+    """A kernel uprobe that is on, in a group and an instance of its own; both are taken back. Its
+    event, which is what the scope gives, has the group's name."""
     group = f"probed_bench_{os.getpid()}_{next(SERIAL)}"
     instance = f"{TRACING}/instances/{group}"
     with contextlib.ExitStack() as undo:
-        write_control(f"{TRACING}/uprobe_events", f"{kind}:{group}/hit {where} {arguments}\n")
-        undo.callback(write_control, f"{TRACING}/uprobe_events", f"-:{group}/hit\n")
+        write_control(f"{TRACING}/uprobe_events", f"{kind}:{group}/{group} {where} {arguments}\n")
+        undo.callback(write_control, f"{TRACING}/uprobe_events", f"-:{group}/{group}\n")
         os.mkdir(instance)
         undo.callback(os.rmdir, instance)
-        write_control(f"{instance}/events/{group}/hit/enable", "1")
-        undo.callback(write_control, f"{instance}/events/{group}/hit/enable", "0")
-        yield
+        write_control(f"{instance}/events/{group}/{group}/enable", "1")
+        undo.callback(write_control, f"{instance}/events/{group}/{group}/enable", "0")
+        yield group
+
+
+def kernel_hits(event):
+    with open(f"{TRACING}/uprobe_profile", encoding="utf-8") as profile:
+        return next(int(line.split()[-1]) for line in profile if line.split()[-2] == event)
 
 
 def kernel(hot, arguments):

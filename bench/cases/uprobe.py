@@ -91,11 +91,13 @@ def conclusion(daemon, way):
 @contextlib.contextmanager
 def kernel(hot, name, kind, arguments, goal=None, at=0, calls=100):
     offset = symbol(hot, "hot") + at
-    with others.kernel_probe(kind, f"{hot}:{offset:#x}", arguments), Program(hot, calls) as program:
+    with others.kernel_probe(kind, f"{hot}:{offset:#x}", arguments) as event, \
+            Program(hot, calls) as program:
         way = Way(name, program, goal)
         yield way
         is_trap = program.byte_at(offset) == b"\xcc"
-        way.note = f"the kernel has {'a breakpoint' if is_trap else 'a call'} there"
+        way.note = f"the kernel has {'a breakpoint' if is_trap else 'a call'} there; " \
+                   f"{others.kernel_hits(event)} of {way.calls} recorded"
 
 
 @contextlib.contextmanager

@@ -23,6 +23,9 @@ static_assert(ring::CommitWord(8 << 10, 24) == ((8 << 10) << kCommitShift | 3));
 // Strings are stored in words of 8 bytes: the last may reach this far behind the payload.
 constexpr uint32_t kSlack = 8;
 
+// Several hits ahead. Behind the rings other shared memory follows.
+constexpr uint32_t kPrefetch = 1024;
+
 constexpr uint32_t RoundUp(uint32_t bytes) {
   return (bytes + ring::kRecordAlignment - 1) & ~(ring::kRecordAlignment - 1);
 }
@@ -236,6 +239,9 @@ void ProbeBlockEmitter::EmitPadding() {
 }
 
 void ProbeBlockEmitter::EmitHeader() {
+  // The reader has just cleared what comes next, on another CPU. Were those lines not asked for in
+  // time, the next hit's compare-and-exchange would wait until this one's stores have them.
+  a_.prefetchw(ptr[kRecord + kPrefetch]);
   a_.mov(ptr[kRecord + offsetof(RecordHeader, tsc)], r9);
   a_.ReadFsBase(rax);
   a_.mov(ptr[kRecord + offsetof(RecordHeader, thread)], rax);
