@@ -10,6 +10,7 @@ Each has a test of ours below or in tests/e2e.
 """
 
 import unittest
+from collections import Counter
 
 import table
 from support import disassembly, trace
@@ -55,6 +56,14 @@ class Differential(TwoTracers):
         definitions.append(f"r:{GROUP}/ret_pick {place(self.variant, 'pick')} "
                            "p=$retval s=+0($retval):string c=+0($retval):u8 a=+0($retval):char[3]")
         self.assert_same(self.variant, 9, definitions, 36)
+
+    def test_filters(self):
+        where = place(self.variant, "probe_me")
+        filters = {f"f{i}": text for i, text in enumerate(table.filters(50))}
+        definitions = [f"p:{GROUP}/{event} {where} {table.FILTERED}" for event in filters]
+        records, _ = self.assert_same(self.variant, 40, definitions, 300, filters=filters)
+        passed = Counter(trace.counts(records).values())
+        self.assertGreater(sum(n for hits, n in passed.items() if hits < 40), 8)
 
     def test_recursion_within_the_kernels_limit(self):
         where = place(self.variant, "depth")

@@ -148,6 +148,41 @@ def entry_arguments():
     yield from generated(420)
 
 
+FILTERED = (f"n=%di:s64 low=%di:u8 middle=%di:b3@1/32 thousands=%r9:s32 minus=%r8:s16 "
+            f"large=%cx:x64 u8=+0(%si):u8 s8=+1(%si):s8 letter=+{LETTER}(%si):char text=+0(%dx):string "
+            f"hello=+0(+{TEXT}(%si)):string empty=+0(+{EMPTY}(%si)):string cut=+0(+{CUT}(%si)):string")
+
+
+def filters(count, seed=7):
+    """Expressions on the fields of FILTERED, for `n` from 0 on. What kernels refuse (a sign for
+    what has none, numbers that do not fit, `~ ""`) is compared in tests/lang."""
+    rng = random.Random(seed)
+    signed, unsigned = ("n", "thousands", "minus", "s8"), ("low", "middle", "u8", "large")
+    constants = [*range(12), 20, 39, 100, "0x10", "017"]
+    texts = ["world", "hello", "", "w*", "*o*", "?ello", "*", "worl", "worlds", "[w]orld", "[!h]*",
+             "h?l*o", "(fault)", "*fault*", "ccccccccc"]
+
+    def one():
+        if rng.random() < 0.35:
+            text = rng.choice(texts)
+            operator = rng.choice(["==", "!=", "~"] if text else ["==", "!="])
+            return f'{rng.choice(["text", "hello", "empty", "cut"])} {operator} "{text}"'
+        operator = rng.choice(["==", "!=", "<", "<=", ">", ">=", "&"])
+        sign = rng.choice(["", "-"])
+        return f"{rng.choice(signed if sign else signed + unsigned)} {operator} " \
+               f"{sign}{rng.choice(constants)}"
+
+    def some(depth):
+        if depth == 0 or rng.random() < 0.3:
+            return one()
+        inner = f"{some(depth - 1)} {rng.choice(['&&', '||'])} {some(depth - 1)}"
+        return rng.choice([f"({inner})", f"!({inner})", inner])
+    yield from ("n & 1", "n == 7", "letter == 81", "letter != 81", "n >= 5 && n < 12",
+                "large == 0x1234567890abcdef", "thousands >= 5000", "minus == -5", "u8 == 254")
+    for _ in range(count):
+        yield some(rng.randrange(4))
+
+
 def without_the_daemon(arguments):
     """Those that code in the program can fetch."""
     return [argument for argument in arguments if not argument.lower().startswith("$comm")]

@@ -51,10 +51,13 @@ class Victim:
         return elf.offset(self.path, symbol)
 
 
-def by_kernel(variant, rounds, definitions):
+def by_kernel(variant, rounds, definitions, filters=None):
+    """`filters` are expressions by event."""
     with Tracefs() as tracefs, Victim(variant, rounds) as victim:
         for line in definitions:
             tracefs.define(line.replace(GROUP, tracefs.group))
+        for event, expression in (filters or {}).items():
+            tracefs.filter(event, expression)
         tracefs.enable_all()
         code = victim.go()
         tracefs.disable_all()
@@ -62,13 +65,16 @@ def by_kernel(variant, rounds, definitions):
             tracefs.profile()
 
 
-def by_probed(variant, rounds, definitions, *, jumps=False):
+def by_probed(variant, rounds, definitions, filters=None, *, jumps=False):
     """With jumps, sites are what they will be before the program's first call."""
     lines = [line.replace(GROUP, "kd") for line in definitions]
     with Daemon() as daemon, Victim(variant, rounds) as victim:
         daemon.optimize("on" if jumps else "off")
         with probectl.Attached(victim.program.pid, lines, "--dialect", "kernel",
                                address=daemon.address) as attached:
+            for event, expression in (filters or {}).items():
+                answer = daemon.run("filter", f"kd/{event}", expression)
+                assert answer.code == 0, f"{expression}: {answer.err}"
             sites = daemon.settled_sites()
             code = victim.go()
             attached.finish()
@@ -92,10 +98,10 @@ class TwoTracers:
 
     jumps = False
 
-    def assert_same(self, variant, rounds, definitions, least, least_jumps=None):
+    def assert_same(self, variant, rounds, definitions, least, least_jumps=None, filters=None):
         """`least_jumps` is for tests that count on jumps everywhere, if at all, when None."""
-        kernel, profile = by_kernel(variant, rounds, definitions)
-        ours = by_probed(variant, rounds, definitions, jumps=self.jumps)
+        kernel, profile = by_kernel(variant, rounds, definitions, filters)
+        ours = by_probed(variant, rounds, definitions, filters, jumps=self.jumps)
         self.assertGreaterEqual(len(kernel.records), least)
         self.assert_jumps(ours, least_jumps)
         self.assert_equal(kernel, ours)

@@ -69,6 +69,9 @@ class Tracefs:
         if event not in self.events:
             self.events.append(event)
 
+    def filter(self, event, expression):
+        self._write(self.instance / "events" / self.group / event / "filter", expression)
+
     def enable(self, event):
         self._write(self.instance / "events" / self.group / event / "enable", "1")
 
