@@ -29,7 +29,7 @@ struct Limits {
 };
 
 struct OptimizationConfig {
-  bool enabled = false;           // jumps instead of breakpoints where that is proven safe
+  bool enabled = true;            // jumps instead of breakpoints where that is proven safe
   int64_t ring_bytes = 64 << 20;  // shared with each process that has such jumps
 };
 

@@ -180,7 +180,7 @@ struct JumpExplanation {
 };
 
 struct OptimizationOptions {
-  bool enabled = false;             // jumps instead of breakpoints where that is proven safe
+  bool enabled = true;              // jumps instead of breakpoints where that is proven safe
   uint64_t ring_bytes = 64u << 20;  // shared with each process that has such jumps
   // How the bytes of a site can become a jump; null: by the analysis of its whole file.
   std::shared_ptr<probe::PatchPlanner> planner;

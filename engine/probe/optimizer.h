@@ -26,7 +26,7 @@
 namespace probed::probe {
 
 struct OptimizerOptions {
-  bool enabled = false;
+  bool enabled = true;
   uint64_t ring_bytes = 64u << 20;  // of each process, over all CPUs
   std::shared_ptr<PatchPlanner> planner;
 };

@@ -85,7 +85,7 @@ class Files(unittest.TestCase):
         result = probectl.probectl("explain", "--json", "/usr/bin/bash:readline")
         self.assertEqual(result.code, 0, result.err)
         place = json.loads(result.out)
-        self.assertEqual((place["symbol"], place["mechanism"]), ("readline+0x0", "boosted"))
+        self.assertEqual((place["symbol"], place["mechanism"]), ("readline+0x0", "optimized"))
         truth = elf.load("/usr/bin/bash").symbols["readline"]
         self.assertEqual((place["offset"], place["function_size"]), (truth.offset, truth.size))
 
