@@ -1,8 +1,9 @@
 """One definition on one function of one program, in every way that it can be probed: what a hit adds
 to a call, from the call to the tracer's buffer. What jumps record is read and counted as well.
 
-The ways are measured in turn in short rounds, so that the machine's other work meets all alike. A
-kernel uprobe belongs to a file, so each way has a copy of the program for itself.
+The ways are measured in turn in short rounds, of about a millisecond each, so that the machine's
+other work meets all alike. A kernel uprobe belongs to a file, so each way has a copy of the program
+for itself.
 """
 
 import contextlib
@@ -47,13 +48,13 @@ class Way:
 
 @contextlib.contextmanager
 def plain(hot):
-    with Program(hot, 500_000) as program:
+    with Program(hot, 400_000) as program:
         yield Way("call without a probe", program)
 
 
 @contextlib.contextmanager
 def boosted(build, hot):
-    with Daemon(build) as daemon, Program(hot, 200) as program:
+    with Daemon(build) as daemon, Program(hot, 100) as program:
         daemon.probectl("optimization", "off")
         with Attached(daemon, program, f"p:bench/hit {hot}:{symbol(hot, 'hot'):#x} {ARGUMENTS}"):
             way = Way("boosted probe", program)
@@ -89,7 +90,7 @@ def conclusion(daemon, way):
 
 
 @contextlib.contextmanager
-def kernel(hot, name, kind, arguments, goal=None, at=0, calls=100):
+def kernel(hot, name, kind, arguments, goal=None, at=0, calls=40):
     offset = symbol(hot, "hot") + at
     with others.kernel_probe(kind, f"{hot}:{offset:#x}", arguments) as event, \
             Program(hot, calls) as program:
@@ -104,7 +105,7 @@ def kernel(hot, name, kind, arguments, goal=None, at=0, calls=100):
 def uftrace(hot, goal):
     with tempfile.TemporaryDirectory(prefix="probed-bench-") as folder:
         record = ("record", "-d", folder, "-P", "hot", "-F", "hot", "-A", "hot@arg1/u64,arg2/s")
-        with Program(shutil.which("uftrace"), *record, hot, 10_000) as program:
+        with Program(shutil.which("uftrace"), *record, hot, 5000) as program:
             way = Way("uftrace, two arguments (entry and return)", program, goal)
             yield way
         report = subprocess.run(["uftrace", "report", "-d", folder, "-f", "call", "--no-pager"],
@@ -122,9 +123,9 @@ def ways(build, copy):
     yield boosted(build, copy())
     if others.has_uprobes():
         yield kernel(copy(), "kernel uprobe", "p", ARGUMENTS, goal=300)
-        yield kernel(copy(), "kernel uprobe on a 5-byte nop", "p", ARGUMENTS, 25, NOP, 5000)
+        yield kernel(copy(), "kernel uprobe on a 5-byte nop", "p", ARGUMENTS, 25, NOP, 2500)
         yield kernel(copy(), "kernel uretprobe, $retval", "r", RETURNED)
-        yield kernel(copy(), "kernel uretprobe on a 5-byte nop", "r", RETURNED, None, NOP, 2000)
+        yield kernel(copy(), "kernel uretprobe on a 5-byte nop", "r", RETURNED, None, NOP, 1600)
     else:
         print("uprobe: no tracefs that knows uprobe_events; the kernel is left out")
     if shutil.which("uftrace"):
