@@ -14,7 +14,8 @@ void EmitBody(const DetourRequest& request, const HitPlace& place, Assembler& as
   Label disarmed;
   TestArmed(assembler, request.memory, disarmed);
   for (const DetourProbe& probe : request.probes)
-    detour.blocks.push_back(ProbeBlockEmitter(assembler, probe, place).Emit());
+    detour.blocks.push_back(
+        ProbeBlockEmitter(assembler, probe, place, detour.blocks.empty()).Emit());
   if (request.hijack.trampoline != 0) {
     ShadowCode(assembler, detour).EmitHijack(request.hijack, request.site);
   }

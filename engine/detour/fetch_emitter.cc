@@ -112,10 +112,18 @@ bool FetchEmitter::IsCertain(const FetchField& field) const {
   return true;
 }
 
-void FetchEmitter::Measure() {
+const FetchOp* FetchEmitter::FirstMeasured() const {
+  const auto field = std::ranges::find_if(
+      code_.fields, [this](const FetchField& candidate) { return IsMeasured(candidate); });
+  return field != code_.fields.end() ? &code_.ops[field->begin] : nullptr;
+}
+
+void FetchEmitter::Measure(bool untouched) {
   a_.xor_(kTotal.cvt32(), kTotal.cvt32());
   strings_.LoadConstants();
+  direct_ = untouched ? FirstMeasured() : nullptr;
   EmitFields(Pass::kMeasure);
+  direct_ = nullptr;
 }
 
 void FetchEmitter::Store() {
@@ -203,7 +211,8 @@ void FetchEmitter::EmitOp(const FetchOp& op, Pass pass, Label& leave) {
 void FetchEmitter::Produce(const FetchOp& op, Label& leave) {
   switch (op.code) {
     case FetchOpcode::kRegister:
-      return LoadRegister(static_cast<lang::Reg>(op.index));
+      return &op == direct_ ? CopyRegister(static_cast<lang::Reg>(op.index))
+                            : LoadRegister(static_cast<lang::Reg>(op.index));
     case FetchOpcode::kStackSlot:
       return LoadStackSlot(op.immediate);
     case FetchOpcode::kImmediate:
@@ -224,6 +233,13 @@ void FetchEmitter::LoadRegister(lang::Reg reg) {
     return LoadFromShadowFrame(offsetof(ring::ShadowFrame, caller));
   }
   a_.LoadProgramRegister(kValue, reg, place_.function);
+}
+
+void FetchEmitter::CopyRegister(lang::Reg reg) {
+  const auto number = NumberOf(reg);
+  if (!number || std::ranges::find(kUntouched, *number) == kUntouched.end())
+    return LoadRegister(reg);
+  a_.mov(kValue, Xbyak::Reg64(*number));
 }
 
 void FetchEmitter::LoadFromShadowFrame(size_t offset) {

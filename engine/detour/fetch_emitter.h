@@ -32,8 +32,9 @@ class FetchEmitter {
   static std::optional<uint32_t> LengthWordOf(const lang::FetchCode& code,
                                               const lang::FetchField& field);
 
-  // kTotal = size of all data, and the number of strings above it.
-  void Measure();
+  // kTotal = size of all data, and the number of strings above it. `untouched`: the program's
+  // registers kUntouched have not been changed.
+  void Measure(bool untouched);
   // Stores the whole payload.
   void Store();
 
@@ -56,6 +57,8 @@ class FetchEmitter {
   void EmitField(const lang::FetchField& field, Pass pass);
   void EmitStringField(const lang::FetchField& field, Pass pass, uint32_t length_word);
   void EmitOp(const lang::FetchOp& op, Pass pass, Label& leave);
+  const lang::FetchOp* FirstMeasured() const;
+  void CopyRegister(lang::Reg reg);
   bool IsMeasured(const lang::FetchField& field) const;
   bool IsCertain(const lang::FetchField& field) const;
 
@@ -87,6 +90,7 @@ class FetchEmitter {
   const uint32_t payload_;  // where it begins in the record
   const uint32_t max_string_;
   StringCode strings_;
+  const lang::FetchOp* direct_ = nullptr;  // while it is emitted kUntouched are as they were
 };
 
 }  // namespace probed::detour

@@ -45,10 +45,11 @@ Result<FrameNeeds> CheckProbes(std::span<const DetourProbe> probes) {
 }
 
 ProbeBlockEmitter::ProbeBlockEmitter(Assembler& assembler, const DetourProbe& probe,
-                                     const HitPlace& place)
+                                     const HitPlace& place, bool is_first)
     : a_(assembler),
       place_(place),
       probe_(probe),
+      is_first_(is_first),
       has_data_(FetchEmitter::HasData(probe)),
       fetch_(assembler, probe, place) {}
 
@@ -117,7 +118,7 @@ void ProbeBlockEmitter::EmitFilter() {
 }
 
 void ProbeBlockEmitter::EmitMeasure() {
-  fetch_.Measure();
+  fetch_.Measure(is_first_ && (MeasuresFirst() || !IsSelective()));
   if (probe_.limits.kernel_string_rules) {
     a_.mov(rax, kTotal);
     a_.shr(rax, 32);
@@ -138,20 +139,31 @@ void ProbeBlockEmitter::WithLength(Operand operand) {
   has_data_ ? operand(r11) : operand(RoundUp(FixedLength()));
 }
 
-// rcx = number of this CPU, r9 = time.
-void ProbeBlockEmitter::EmitCpuAndTime() {
+// rcx = number of this CPU. Where that takes the clock's instruction, r9 = time.
+void ProbeBlockEmitter::EmitCpu() {
   if (place_.has_rdpid) {
     a_.ReadProcessorId(rcx);
-    a_.rdtsc();
   } else {
     a_.rdtscp();
+    a_.shl(rdx, 32);
+    a_.lea(r9, ptr[rdx + rax]);
   }
-  a_.shl(rdx, 32);
-  a_.lea(r9, ptr[rdx + rax]);
   a_.and_(ecx, 0xfff);  // the kernel puts the node's number above (vdso_encode_cpunode)
   a_.mov(eax, place_.memory.geometry.cpu_count - 1);
   a_.cmp(ecx, eax);
   a_.cmova(ecx, eax);
+}
+
+// r9 = time. Waits for what is before it as well as the compare-and-exchange does, so next to that
+// it costs least.
+void ProbeBlockEmitter::EmitTime() {
+  if (!place_.has_rdpid) return;
+  a_.mov(r9, rax);
+  a_.rdtsc();
+  a_.shl(rdx, 32);
+  a_.or_(rdx, rax);
+  a_.mov(rax, r9);
+  a_.mov(r9, rdx);
 }
 
 // Of this CPU's ring: rsi = its head, rdx = its tail, rcx = its records.
@@ -181,9 +193,9 @@ void ProbeBlockEmitter::AddLengthToCommit() {
 // On success: kRecord, kCommit, r9 = time.
 void ProbeBlockEmitter::EmitReservation() {
   const auto ring_bytes = static_cast<uint32_t>(place_.memory.geometry.ring_bytes);
-  EmitCpuAndTime();
-  EmitRingAddresses();
   a_.L(retry_);
+  EmitCpu();
+  EmitRingAddresses();
   a_.mov(r10, ptr[rdx]);
   a_.mov(rax, ptr[rsi]);
   WithLength([&](auto length) {
@@ -203,10 +215,11 @@ void ProbeBlockEmitter::EmitReservation() {
     a_.shl(kCommit, kCommitShift);
   });
   AddLengthToCommit();
+  EmitTime();
   a_.lock();
   a_.cmpxchg(ptr[rsi], rdi);
   block_.reserved.push_back({.begin = a_.here(), .end = 0, .tentative = true});
-  a_.jne(retry_);
+  a_.jne(retry_, kNear);
 }
 
 // rax = head, r8 = its place in the lap: takes what is left of the lap, then tries again.

@@ -15,14 +15,17 @@ Result<FrameNeeds> CheckProbes(std::span<const DetourProbe> probes);
 
 class ProbeBlockEmitter {
  public:
-  ProbeBlockEmitter(Assembler& assembler, const DetourProbe& probe, const HitPlace& place);
+  // The first of a detour finds registers as the program has left them (kUntouched).
+  ProbeBlockEmitter(Assembler& assembler, const DetourProbe& probe, const HitPlace& place,
+                    bool is_first);
 
   ProbeBlock Emit();
 
  private:
   void EmitFilter();
   void EmitMeasure();
-  void EmitCpuAndTime();
+  void EmitCpu();
+  void EmitTime();
   void EmitRingAddresses();
   void AddLengthToCommit();
   void EmitReservation();
@@ -41,6 +44,7 @@ class ProbeBlockEmitter {
   Assembler& a_;
   const HitPlace& place_;
   const DetourProbe& probe_;
+  const bool is_first_;
   const bool has_data_;
   FetchEmitter fetch_;
   ProbeBlock block_;

@@ -20,7 +20,7 @@ void EmitBody(const TrampolineRequest& request, Assembler& a, Detour& detour) {
   shadow.EmitFind();
   TestArmed(a, request.memory, disarmed);
   for (const DetourProbe& probe : request.probes)
-    detour.blocks.push_back(ProbeBlockEmitter(a, probe, place).Emit());
+    detour.blocks.push_back(ProbeBlockEmitter(a, probe, place, false).Emit());
   a.L(disarmed);
   shadow.EmitPop();
 }
