@@ -14,9 +14,9 @@ inline const Xbyak::Reg64& kTotal = Xbyak::util::r8;
 inline const Xbyak::Reg64& kRecord = Xbyak::util::r8;
 // From the reservation to its commit, where the daemon looks for it too (leave.cc).
 inline const Xbyak::Reg64& kCommit = Xbyak::util::r10;
-// Strings only: where the next data byte goes, and 0x01 in each byte for the search for a NUL.
+// Strings only: where the next data byte goes, and 0x80 in each byte for the search for a NUL.
 inline const Xbyak::Reg64& kCursor = Xbyak::util::rdi;
-inline const Xbyak::Reg64& kLowBits = Xbyak::util::r11;
+inline const Xbyak::Reg64& kHighBits = Xbyak::util::r11;
 
 // Registers (the processor's numbers: rcx, rsi, rdi, r9, r10) that nothing has changed when the
 // first block of a detour begins to measure. To read one is faster than to read where it was just

@@ -185,9 +185,9 @@ void ProbeBlockEmitter::AddLengthToCommit() {
     a_.or_(kCommit, RoundUp(FixedLength()) / ring::kRecordAlignment);
     return;
   }
-  a_.shr(r11d, 3);
-  a_.or_(kCommit, r11);
-  a_.shl(r11d, 3);
+  a_.mov(edx, r11d);
+  a_.shr(edx, 3);
+  a_.or_(kCommit, rdx);
 }
 
 // On success: kRecord, kCommit, r9 = time.

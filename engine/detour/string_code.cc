@@ -13,17 +13,16 @@ using Xbyak::CodeGenerator;
 constexpr uint64_t kOneString = uint64_t{1} << 32;  // in kTotal
 
 void StringCode::LoadConstants() {
-  a_.mov(kLowBits, 0x0101010101010101);
+  a_.mov(kHighBits, 0x8080808080808080);
 }
 
 // rax: a word. Jumps with the lowest set bit of rcx in the byte of the first NUL, or falls through.
 void StringCode::FindNul(Label& found) {
-  a_.mov(rcx, rax);
-  a_.sub(rcx, kLowBits);
+  a_.mov(rcx, -0x0101010101010101);
+  a_.add(rcx, rax);
   a_.not_(rax);
   a_.and_(rcx, rax);
-  a_.shr(rcx, 7);
-  a_.and_(rcx, kLowBits);
+  a_.and_(rcx, kHighBits);
   a_.jnz(found);
 }
 
