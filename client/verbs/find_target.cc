@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 namespace probed::client {
@@ -27,6 +28,44 @@ RemoteError NoSuchProbe(const std::string& selector) {
                     .metadata = {}},
           .verdicts = {}};
 }
+
+// Without "-:", and without place and arguments.
+std::string_view NameIn(std::string_view selector) {
+  if (selector.starts_with("-:")) selector.remove_prefix(2);
+  return selector.substr(0, selector.find(' '));
+}
+
+// The resource name or the event that a selector names; empty: all of a group.
+std::string_view KeyOf(std::string_view selector) {
+  std::string_view name = NameIn(selector);
+  if (name.starts_with("targets/")) return name;
+  return name.substr(name.find('/') + 1);
+}
+
+// Requests name thousands of probes out of thousands.
+class ProbeIndex {
+ public:
+  explicit ProbeIndex(const std::vector<v1::Probe>& probes) {
+    for (const auto& probe : probes) {
+      for (std::string_view key :
+           {std::string_view(probe.name()), std::string_view(probe.event()), std::string_view()}) {
+        by_key_[key].push_back(&probe);
+      }
+    }
+  }
+  std::vector<std::string> NamesOf(const std::string& selector) const {
+    std::vector<std::string> names;
+    auto found = by_key_.find(KeyOf(selector));
+    if (found == by_key_.end()) return names;
+    for (const auto* probe : found->second) {
+      if (Selects(selector, *probe)) names.push_back(probe->name());
+    }
+    return names;
+  }
+
+ private:
+  std::unordered_map<std::string_view, std::vector<const v1::Probe*>> by_key_;
+};
 
 bool NameMatches(std::string_view name, const v1::Probe& probe) {
   if (name.starts_with("targets/")) return name == probe.name();
@@ -69,25 +108,22 @@ Reply<std::string> FindParent(Api& api, const TargetOption& option) {
 }
 
 bool Selects(const std::string& selector, const v1::Probe& probe) {
-  std::string_view text = selector;
-  if (text.starts_with("-:")) text.remove_prefix(2);
-  size_t space = text.find(' ');
-  if (space == std::string_view::npos) return NameMatches(text, probe);
-  return NameMatches(text.substr(0, space), probe) &&
-         BodyMatches(text.substr(space + 1), Body(probe.definition()));
+  if (!NameMatches(NameIn(selector), probe)) return false;
+  size_t space = selector.find(' ');
+  return space == std::string::npos ||
+         BodyMatches(std::string_view(selector).substr(space + 1), Body(probe.definition()));
 }
 
 Reply<std::vector<std::string>> SelectProbes(Api& api, const std::string& parent,
                                              const std::vector<std::string>& selectors) {
   auto probes = api.ListProbes(parent);
   if (!probes) return tl::unexpected(std::move(probes).error());
+  const ProbeIndex index(*probes);
   std::vector<std::string> names;
   for (const auto& selector : selectors) {
-    size_t before = names.size();
-    for (const auto& probe : *probes) {
-      if (Selects(selector, probe)) names.push_back(probe.name());
-    }
-    if (names.size() == before) return tl::unexpected(NoSuchProbe(selector));
+    std::vector<std::string> selected = index.NamesOf(selector);
+    if (selected.empty()) return tl::unexpected(NoSuchProbe(selector));
+    names.insert(names.end(), selected.begin(), selected.end());
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());

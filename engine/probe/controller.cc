@@ -157,6 +157,7 @@ tracee::ChildChoice Controller::OnFork(tracee::Process& parent, tracee::Process&
                                        tracee::Stopped& child_stopped) {
   ProcessState* state = ProcessState::Of(parent);
   if (state == nullptr) return tracee::ChildChoice::kRelease;
+  optimizer_.Settle(*state);  // or the child would keep what nobody uses
   ProcessState& copy = MakeState(child, state->group);
   InheritState(*state, copy, child_stopped.thread());
   InheritFrames(child_stopped, copy, *state);

@@ -25,16 +25,10 @@ std::byte OriginalByte(const Site& site) {
   return std::byte{site.instruction().bytes[0]};
 }
 
-// The original byte, read back. An error may also mean that the program has put something else
-// there.
-Status RestoreSite(tracee::Stopped& stopped, Site& site, DetachReport& report) {
-  bool was_armed = site.armed();
-  PROBED_RETURN_IF_ERROR(site.Disarm(stopped));
-  PROBED_RETURN_IF_ERROR(site.Verify(stopped));
-  if (was_armed) ++report.sites_restored;
-  ++report.bytes_verified;
-  return {};
-}
+struct Restored {
+  Site* site;
+  bool was_armed;
+};
 
 using Jumps = std::vector<std::shared_ptr<const Optimization>>;
 
@@ -42,19 +36,42 @@ std::string OtherBytes(RemoteAddr address) {
   return fmt::format("the bytes at {:#x} are not the program's own", address.value);
 }
 
+// The original bytes, read back from the process. An error may also mean that the program has put
+// something else there.
+void VerifySites(tracee::Stopped& stopped, std::span<const Restored> restored,
+                 DetachReport& report) {
+  tracee::CodeMemory code(stopped);
+  for (auto [site, was_armed] : restored) {
+    Status verified = site->Verify(code);
+    if (!verified.ok()) {
+      AddWarning(report, verified.error().message);
+      continue;
+    }
+    if (was_armed) ++report.sites_restored;
+    ++report.bytes_verified;
+  }
+}
+
 // After this no thread of the process can enter our code any more. Fails when a byte of ours has to
 // stay: its traps must go on being handled.
 Status RestoreSites(tracee::Stopped& stopped, HitHandler& hits, ProcessState& state,
                     DetachReport& report) {
   Status result;
+  std::vector<Restored> restored;
+  tracee::CodeMemory code(stopped);
   for (Site* site : state.sites.Sorted()) {
-    Status restored = RestoreSite(stopped, *site, report);
-    if (site->armed()) {
-      result = std::move(restored);
-    } else if (!restored.ok()) {
-      AddWarning(report, restored.error().message);
+    bool was_armed = site->armed();
+    Status disarmed = site->Disarm(code);
+    if (disarmed.ok()) {
+      restored.push_back({site, was_armed});
+    } else if (site->armed()) {
+      result = std::move(disarmed);
+    } else {
+      AddWarning(report, disarmed.error().message);
     }
   }
+  code.Flush();
+  VerifySites(stopped, restored, report);
   report.returns_restored += hits.returns().RestoreAll(stopped, state);
   // Where the program begins is not watched any more.
   state.loading = false;
@@ -79,14 +96,13 @@ bool WarnOfSleepers(size_t count, DetachReport& report) {
 
 // Behind the breakpoint, whose byte is restored and verified with the others'.
 void VerifyJumps(tracee::Stopped& stopped, const Jumps& jumps, DetachReport& report) {
+  tracee::CodeMemory code(stopped);
   for (const auto& jump : jumps) {
     for (const CodePatch& patch : jump->patches) {
-      std::vector<uint8_t> present(patch.original.size());
-      auto bytes = std::as_writable_bytes(std::span(present));
-      if (!stopped.ReadMemory(patch.address, bytes).ok() || present != patch.original) {
+      if (!code.Holds(patch.address, patch.original)) {
         AddWarning(report, OtherBytes(patch.address));
       }
-      report.bytes_verified += static_cast<uint32_t>(present.size()) - 1;
+      report.bytes_verified += static_cast<uint32_t>(patch.original.size()) - 1;
     }
   }
 }

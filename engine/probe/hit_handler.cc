@@ -218,7 +218,8 @@ Resumption HitHandler::Execute(tracee::Stopped& stopped, ProcessState& state, Si
     if (emulated == arch::EmulationResult::kDone) return GoOn(state);
     // What is declined faults or traps in the program, and that needs the instruction itself.
     if (!site.has_copy()) {
-      (void)site.Disarm(stopped);
+      tracee::CodeMemory code(stopped);
+      (void)site.Disarm(code);
       return GoOn(state);
     }
   }

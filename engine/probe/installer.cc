@@ -175,9 +175,10 @@ Status Installer::SyncAll(ProbeGroup& group) {
     if (ChangedSites(*state).empty()) continue;
     auto sync = [&](tracee::Stopped& stopped) -> Status {
       Status result;
+      tracee::CodeMemory code(stopped);
       // Again: until it stopped, the process may have executed another program or unmapped some.
       for (Site* site : ChangedSites(*state)) {
-        Status synced = SyncSite(stopped, *site);
+        Status synced = SyncSite(code, *site);
         if (!synced.ok() && result.ok()) result = std::move(synced);
       }
       return result;

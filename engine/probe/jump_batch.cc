@@ -1,7 +1,6 @@
 #include "engine/probe/jump_batch.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <unordered_set>
 #include <utility>
@@ -15,48 +14,19 @@
 namespace probed::probe {
 namespace {
 
-// Memory of a stopped process that nobody changes meanwhile: a page is read once for all the sites
-// in it, where they come in order.
-class PageReader {
- public:
-  explicit PageReader(tracee::Stopped& stopped) : stopped_(stopped) {}
-  bool Holds(RemoteAddr address, const std::vector<uint8_t>& expected) {
-    if (expected.size() > page_.size()) return false;
-    if (!Covers(address, expected.size()) && !Load(address, expected.size())) return false;
-    return std::equal(expected.begin(), expected.end(), page_.begin() + (address - start_));
-  }
-
- private:
-  bool Covers(RemoteAddr address, size_t size) const {
-    return address >= start_ && address + size <= start_ + loaded_;
-  }
-  bool Load(RemoteAddr address, size_t size) {
-    start_ = address;
-    loaded_ = stopped_.ReadSome(address, std::as_writable_bytes(std::span(page_)));
-    if (loaded_ >= size) return true;
-    loaded_ = 0;  // code that may be executed only is read in another way
-    auto bytes = std::as_writable_bytes(std::span(page_).first(size));
-    return stopped_.ReadMemory(address, bytes).ok();
-  }
-
-  tracee::Stopped& stopped_;
-  RemoteAddr start_;
-  size_t loaded_ = 0;
-  std::array<uint8_t, 4096> page_{};
-};
-
 // What the detour was built from, and what the jumps overwrite, is what the program has.
-bool IsUnchanged(PageReader& memory, const Optimization& optimization) {
+bool IsUnchanged(tracee::CodeMemory& code, const Optimization& optimization) {
   std::vector<uint8_t> region;
+  region.reserve(optimization.region_end() - optimization.site);
   for (const arch::Instruction& instruction : optimization.region)
     region.insert(region.end(), instruction.code().begin(), instruction.code().end());
   region.front() = kBreakpointByte;
-  if (!memory.Holds(optimization.site, region)) return false;
+  if (!code.Holds(optimization.site, region)) return false;
   return std::all_of(optimization.patches.begin(), optimization.patches.end(),
                      [&](const CodePatch& patch) {
                        std::vector<uint8_t> expected = patch.original;
                        if (patch.address == optimization.site) expected.front() = kBreakpointByte;
-                       return memory.Holds(patch.address, expected);
+                       return code.Holds(patch.address, expected);
                      });
 }
 
@@ -68,21 +38,21 @@ bool Claim(std::map<RemoteAddr, RemoteAddr>& claimed, const Optimization& optimi
   };
   const auto& patches = optimization.patches;
   if (std::any_of(patches.begin(), patches.end(), is_taken)) return false;
-  for (const CodePatch& patch : patches)
-    claimed[patch.address] = patch.address + patch.patched.size();
+  for (const CodePatch& patch : patches) {
+    claimed.insert_or_assign(claimed.end(), patch.address, patch.address + patch.patched.size());
+  }
   return true;
 }
 
 // What may not be displaced is somebody else's too.
 bool IsShared(const SiteTable& sites, const Optimization& optimization) {
   auto is_taken = [&](RemoteAddr start, RemoteAddr end) {
-    for (RemoteAddr address = start; address < end; address = address + 1) {
-      const Site* site = sites.Find(address);
-      bool other = site != nullptr && address != optimization.site &&
-                   (site->armed() || !site->probes().empty() || site->has_hooks());
-      if (other || sites.FindDisplacing(address) != nullptr) return true;
-    }
-    return false;
+    auto is_other = [&](const Site& site) {
+      return site.address() != optimization.site &&
+             (site.armed() || !site.probes().empty() || site.has_hooks());
+    };
+    return sites.FindBetween(start, end, is_other) != nullptr ||
+           sites.FindDisplacing(start, end) != nullptr;
   };
   return is_taken(optimization.site, optimization.region_end()) ||
          std::any_of(optimization.patches.begin(), optimization.patches.end(),
@@ -107,6 +77,25 @@ bool IsDead(pid_t tid) {
 
 }  // namespace
 
+Status WriteDetours(const sys::ProcessMemory& memory, pid_t stopped_tid,
+                    const std::vector<std::shared_ptr<Optimization>>& ready) {
+  std::vector<const Optimization*> sorted;
+  for (const auto& optimization : ready)
+    sorted.push_back(optimization.get());
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto* a, const auto* b) { return a->buffer < b->buffer; });
+  for (size_t i = 0; i < sorted.size();) {
+    RemoteAddr start = sorted[i]->buffer;
+    std::vector<uint8_t> run;
+    for (; i < sorted.size() && sorted[i]->buffer == start + run.size(); ++i) {
+      std::vector<uint8_t> code = sorted[i]->Code();
+      run.insert(run.end(), code.begin(), code.end());
+    }
+    PROBED_RETURN_IF_ERROR(memory.Write(start, std::as_bytes(std::span(run)), stopped_tid));
+  }
+  return {};
+}
+
 // A thread that could not be stopped runs no instruction before it does; where it will do so, the
 // kernel tells (/proc/TID/syscall).
 Status JumpBatch::CheckUnstopped(const std::function<bool(RemoteAddr)>& is_in_the_way) const {
@@ -129,17 +118,17 @@ void JumpBatch::GiveUp(const std::shared_ptr<Optimization>& optimization, std::s
   if (site != nullptr) site->set_obstacle(std::move(why));
 }
 
-std::vector<JumpBatch::Ready> JumpBatch::Select(std::vector<std::shared_ptr<Optimization>> ready) {
+std::vector<JumpBatch::Ready> JumpBatch::Select(std::vector<std::shared_ptr<Optimization>> ready,
+                                                tracee::CodeMemory& code) {
   std::vector<Ready> selected;
   std::map<RemoteAddr, RemoteAddr> claimed;
-  PageReader memory(*threads_.front());
   for (auto& optimization : ready) {
     Site* site = state_.sites.Find(optimization->site);
     if (!IsStillWanted(site, *optimization)) {
       GiveUp(optimization, "it has changed meanwhile");
     } else if (IsShared(state_.sites, *optimization) || !Claim(claimed, *optimization)) {
       GiveUp(optimization, "another probe stands on the bytes that a jump needs");
-    } else if (!IsUnchanged(memory, *optimization)) {
+    } else if (!IsUnchanged(code, *optimization)) {
       GiveUp(optimization, "the program's code differs from its file");
     } else {
       selected.emplace_back(site, std::move(optimization));
@@ -175,25 +164,6 @@ bool JumpBatch::DropReturnedTo(std::vector<Ready>& ready) {
              GiveUp(optimization, "a signal handler may return to bytes of the jump");
            return returned_to;
          }) > 0;
-}
-
-// Neighbouring detours go out in one write.
-Status JumpBatch::WriteDetours(const std::vector<Ready>& ready) {
-  std::vector<const Optimization*> sorted;
-  for (const auto& entry : ready)
-    sorted.push_back(entry.second.get());
-  std::sort(sorted.begin(), sorted.end(),
-            [](const auto* a, const auto* b) { return a->buffer < b->buffer; });
-  for (size_t i = 0; i < sorted.size();) {
-    RemoteAddr start = sorted[i]->buffer;
-    std::vector<uint8_t> run;
-    for (; i < sorted.size() && sorted[i]->buffer == start + run.size(); ++i) {
-      std::vector<uint8_t> code = sorted[i]->Code();
-      run.insert(run.end(), code.begin(), code.end());
-    }
-    PROBED_RETURN_IF_ERROR(threads_.front()->WriteMemory(start, std::as_bytes(std::span(run))));
-  }
-  return {};
 }
 
 // Out of the site's old copy, whose way back leads into the region, and off the bytes that change.
@@ -233,11 +203,11 @@ Result<bool> JumpBatch::Optimize(std::vector<std::shared_ptr<Optimization>> read
       GiveUp(optimization, unstopped.error().message);
     return std::move(unstopped).error();
   }
-  std::vector<Ready> selected = Select(std::move(ready));
+  tracee::CodeMemory code(*threads_.front());
+  std::vector<Ready> selected = Select(std::move(ready), code);
   bool may_change = DropReturnedTo(selected);
-  Status detours = WriteDetours(selected);
   for (const auto& [site, optimization] : selected) {
-    Status done = detours.ok() ? site->Optimize(*threads_.front(), optimization) : detours;
+    Status done = site->Optimize(code, optimization);
     if (done.ok()) {
       site->set_obstacle("");
       state_.sites.Reindex(*site, nullptr);
@@ -272,7 +242,7 @@ void JumpBatch::TakeReturnsOver(const EvaluateRest& evaluate, ReturnHandler& ret
 }
 
 Status JumpBatch::Unoptimize(std::span<Site* const> sites, const EvaluateRest& evaluate,
-                             ReturnHandler& returns, const std::function<void()>& count_records) {
+                             ReturnHandler& returns) {
   if (sites.empty()) return {};
   std::unordered_set<const Site*> leaving(sites.begin(), sites.end());
   bool hijacks = std::any_of(sites.begin(), sites.end(), [](auto* site) { return Hijacks(*site); });
@@ -288,17 +258,16 @@ Status JumpBatch::Unoptimize(std::span<Site* const> sites, const EvaluateRest& e
     Site* site = state_.sites.FindByDetour(RemoteAddr{thread->regs().rip});
     if (site != nullptr && leaving.contains(site)) Leave(*thread, *site, evaluate);
   }
-  count_records();
-  state_.CountDetours();
+  tracee::CodeMemory code(*threads_.front());
   Status result;
   for (Site* site : sites) {
     auto optimization = site->optimization();
     if (!optimization) continue;
-    Status undone = site->Unoptimize(*threads_.front());
+    Status undone = site->Unoptimize(code);
     if (!undone.ok() && result.ok()) result = std::move(undone);
     if (site->optimization()) continue;
     state_.sites.Reindex(*site, optimization.get());
-    state_.Release(*optimization);
+    state_.Retire(std::move(optimization));
   }
   return result;
 }

@@ -100,18 +100,20 @@ void ModuleWatcher::HookUnwinders(tracee::Stopped& stopped, ProcessState& state)
 }
 
 void ModuleWatcher::ForgetUnmapped(ProcessState& state, const AddressSpace& space) {
-  for (Site* site : state.sites.Sorted()) {
+  std::vector<Site*> unmapped = state.sites.Sorted();
+  std::erase_if(unmapped, [&](const Site* site) {
     const elf::Mapping* mapping = space.map().At(site->address());
-    bool same = mapping != nullptr && mapping->executable &&
-                (site->place().inode == 0 || mapping->inode == site->place().inode);
-    if (same) continue;
+    return mapping != nullptr && mapping->executable &&
+           (site->place().inode == 0 || mapping->inode == site->place().inode);
+  });
+  if (!unmapped.empty()) state.CountDetours();
+  for (Site* site : unmapped) {
     site->ForgetPatch();
     auto optimization = site->optimization();
-    if (optimization) state.CountDetours();
     state.sites.Erase(site->address());
     // What it has hijacked may still return: of a function that has gone on in another (a tail
     // call).
-    if (optimization && optimization->returns.empty()) state.Release(*optimization);
+    if (optimization && optimization->returns.empty()) state.Retire(std::move(optimization));
   }
 }
 
@@ -175,7 +177,8 @@ void ModuleWatcher::OnProgramEntry(tracee::Stopped& stopped, ProcessState& state
   Site* site = state.sites.Find(at);
   if (site == nullptr) return;
   site->RemoveHook(Hook::kProgramEntry);
-  (void)SyncSite(stopped, *site);
+  tracee::CodeMemory code(stopped);
+  (void)SyncSite(code, *site);
 }
 
 }  // namespace probed::probe

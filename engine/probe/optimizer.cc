@@ -149,6 +149,13 @@ Status Optimizer::ReserveIn(tracee::Stopped& stopped, ProcessState& state, Optim
       continue;
     }
     candidate.buffer = *buffer;
+  }
+  return {};
+}
+
+void Optimizer::ClaimIndices(ProcessState& state, OptimizeJob& job) {
+  for (Candidate& candidate : job.candidates) {
+    if (candidate.buffer.value == 0) continue;
     for (const auto& probe : candidate.probes) {
       auto index = state.ring->Claim({.probe = probe->id,
                                       .kind = probe->definition->kind,
@@ -158,7 +165,6 @@ Status Optimizer::ReserveIn(tracee::Stopped& stopped, ProcessState& state, Optim
       if (index.ok()) candidate.indices.push_back(*index);
     }
   }
-  return {};
 }
 
 void Optimizer::Reserve(OptimizeJob& job) {
@@ -167,7 +173,7 @@ void Optimizer::Reserve(OptimizeJob& job) {
   Status reserved = tracer_->WithOneStopped(
       state->process, kStopDeadline,
       [&](tracee::Stopped& stopped) { return ReserveIn(stopped, *state, job); });
-  if (reserved.ok()) return;
+  if (reserved.ok()) return ClaimIndices(*state, job);
   for (Candidate& candidate : job.candidates) {
     if (candidate.possible()) candidate.obstacle = reserved.error().message;
   }
@@ -190,6 +196,18 @@ std::vector<std::shared_ptr<Optimization>> Optimizer::TakeReady(OptimizeJob& job
   return ready;
 }
 
+// All that can be done while the process runs: as yet no jump leads to these detours.
+Status Optimizer::Prepare(ProcessState& state,
+                          const std::vector<std::shared_ptr<Optimization>>& ready) {
+  for (const auto& optimization : ready)
+    SetModes(state, *optimization);
+  const sys::ProcessMemory& memory = state.process.memory();
+  if (memory.CanWriteRunning()) return WriteDetours(memory, 0, ready);
+  return tracer_->WithOneStopped(state.process, kStopDeadline, [&](tracee::Stopped& stopped) {
+    return WriteDetours(stopped.process().memory(), stopped.tid(), ready);
+  });
+}
+
 // True: it may be worth to try again soon.
 bool Optimizer::Apply(OptimizeJob& job) {
   ProcessState* state = FindImage(job);
@@ -204,10 +222,11 @@ bool Optimizer::Apply(OptimizeJob& job) {
     JumpBatch batch(threads, *state);
     auto optimized = batch.Optimize(std::exchange(ready, {}));
     again = !optimized.ok() || *optimized;
-    SyncModes(*state);
     return {};
   };
-  (void)tracer_->WithAllStopped(state->process, kStopDeadline, apply);
+  if (Prepare(*state, ready).ok()) {
+    (void)tracer_->WithAllStopped(state->process, kStopDeadline, apply);
+  }
   if (FindImage(job) != state) return again;  // it went, and its memory with it
   for (const auto& optimization : ready)
     state->Release(*optimization);
@@ -219,6 +238,7 @@ bool Optimizer::Try(event::TargetId target) {
   std::optional<OptimizeJob> job;
   tracer_->Call([&] {
     if (ProcessState* state = Find(target)) {
+      Settle(*state);
       job.emplace(target, state->images, Collect(*state));
     }
   });
@@ -248,8 +268,21 @@ void Optimizer::Work(event::TargetId target) {
 Status Optimizer::Unoptimize(std::vector<tracee::Stopped*>& threads, ProcessState& state,
                              std::span<Site* const> sites) {
   JumpBatch batch(threads, state);
-  return batch.Unoptimize(sites, hits_->Evaluator(), hits_->returns(),
-                          [this] { drainer_.Count(); });
+  Status undone = batch.Unoptimize(sites, hits_->Evaluator(), hits_->returns());
+  // When the program runs again.
+  tracer_->Post([this, target = state.id] {
+    tracee::Process* process = tracer_->Find(target.pid);
+    ProcessState* found = process != nullptr ? ProcessState::Of(*process) : nullptr;
+    if (found != nullptr && found->id == target) Settle(*found);
+  });
+  return undone;
+}
+
+void Optimizer::Settle(ProcessState& state) {
+  if (!state.HasRetired()) return;
+  drainer_.Count();
+  state.CountDetours();
+  state.ReleaseRetired();
 }
 
 void Optimizer::Bar(ProcessState& state, RemoteAddr address, const std::string& why) {
@@ -298,12 +331,14 @@ void Optimizer::SyncModes() {
 
 void Optimizer::SyncModes(ProcessState& state) {
   if (!state.ring) return;
+  for (const Site* site : state.sites.Optimized())
+    SetModes(state, *site->optimization());
+}
+
+void Optimizer::SetModes(ProcessState& state, const Optimization& optimization) const {
   bool is_read = hub_.subscribers() > 0;
-  for (const Site* site : state.sites.Optimized()) {
-    const Optimization& optimization = *site->optimization();
-    for (size_t i = 0; i < optimization.indices.size(); ++i)
-      state.ring->SetMode(optimization.indices[i], ModeOf(state, *optimization.probes[i], is_read));
-  }
+  for (size_t i = 0; i < optimization.indices.size(); ++i)
+    state.ring->SetMode(optimization.indices[i], ModeOf(state, *optimization.probes[i], is_read));
 }
 
 // A thread that has its parent's fs base still, and shares its memory for good, will set its own

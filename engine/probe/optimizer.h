@@ -63,6 +63,8 @@ class Optimizer {
   void SyncModes();
   void SyncModes(ProcessState& state);
 
+  // What was recorded by detours that are retired is counted, and they are given back.
+  void Settle(ProcessState& state);
   void OnThreadStart(tracee::Stopped& stopped, ProcessState& state);
   void OnThreadExit(ProcessState& state, pid_t tid);
   // A child whose sites are copies of its parent's gets memory of its own, or breakpoints.
@@ -82,6 +84,9 @@ class Optimizer {
   Status MakeRing(tracee::Stopped& stopped, ProcessState& state);
   std::vector<std::shared_ptr<Optimization>> TakeReady(OptimizeJob& job, ProcessState& state) const;
   bool Apply(OptimizeJob& job);
+  Status Prepare(ProcessState& state, const std::vector<std::shared_ptr<Optimization>>& ready);
+  void SetModes(ProcessState& state, const Optimization& optimization) const;
+  static void ClaimIndices(ProcessState& state, OptimizeJob& job);
   void AddToDrainer(ProcessState& state);
   void LookAtThreads(event::TargetId target);
   static void NoteThread(tracee::Stopped& stopped, ProcessState& state);

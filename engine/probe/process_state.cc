@@ -19,19 +19,16 @@ void Add(ProbeCounters& counters, const RingCounts& counts) {
   counters.lost += counts.lost + counts.oversize;
 }
 
+constexpr size_t kKeptOfATrampoline = 16;
+
 // All but the beginning of a trampoline that returns have led to.
 void FreeCode(ProcessState& state, const Optimization& optimization) {
-  constexpr size_t kKept = 16;
   tracee::CodeArena& arena = state.process.arena();
   RemoteAddr trampoline = optimization.trampoline;
-  if (state.sites.TrampolineAt(trampoline) == nullptr) {
+  if (!state.sites.IsRetired(trampoline)) {
     return arena.Free(optimization.buffer, optimization.buffer_size);
   }
-  std::array<std::byte, kKept> breakpoints{};
-  breakpoints.fill(std::byte{kBreakpointByte});
-  (void)state.process.memory().Write(trampoline, breakpoints, state.id.pid);
-  state.sites.RetireTrampoline(optimization);
-  RemoteAddr rest = trampoline + kKept;
+  RemoteAddr rest = trampoline + kKeptOfATrampoline;
   arena.Free(optimization.buffer, trampoline - optimization.buffer);
   arena.Free(rest, optimization.buffer + optimization.buffer_size - rest);
 }
@@ -79,12 +76,28 @@ void ProcessState::Release(const Optimization& optimization) {
     ring->Release(index);
 }
 
+void ProcessState::Retire(std::shared_ptr<const Optimization> optimization) {
+  RemoteAddr returns_to = optimization->trampoline;
+  if (sites.TrampolineAt(returns_to) != nullptr) {
+    std::array<std::byte, kKeptOfATrampoline> breakpoints{};
+    breakpoints.fill(std::byte{kBreakpointByte});
+    (void)process.memory().Write(returns_to, breakpoints, id.pid);
+    sites.RetireTrampoline(*optimization);
+  }
+  retired_.push_back(std::move(optimization));
+}
+
+void ProcessState::ReleaseRetired() {
+  for (const auto& optimization : std::exchange(retired_, {}))
+    Release(*optimization);
+}
+
 void ProcessState::CountDetours() {
   if (!ring) return;
   std::optional<std::map<uint32_t, uint64_t>> waiting;
-  for (Site* site : sites.Optimized()) {
-    const Optimization& optimization = *site->optimization();
-    std::vector<RingCounts> counts;
+  std::vector<RingCounts> counts;
+  auto count = [&](const Optimization& optimization, Site* site) {
+    counts.clear();
     for (uint32_t index : optimization.indices)
       counts.push_back(ring->TakeCounts(index));
     if (!optimization.returns.empty()) {
@@ -97,8 +110,12 @@ void ProcessState::CountDetours() {
       auto own = static_cast<int64_t>(counts[i].hits());
       hits = std::max(hits.value_or(own), own);
     }
-    site->CountHits(static_cast<uint64_t>(hits.value_or(0)));
-  }
+    if (site != nullptr) site->CountHits(static_cast<uint64_t>(hits.value_or(0)));
+  };
+  for (Site* site : sites.Optimized())
+    count(*site->optimization(), site);
+  for (const auto& optimization : retired_)
+    count(*optimization, sites.Find(optimization->site));
 }
 
 void ProcessState::MissReturns() {
@@ -116,6 +133,7 @@ void ProcessState::ForgetMemory() {
   for (Site* site : sites.Sorted())
     site->ForgetPatch();
   sites.Clear();
+  retired_.clear();
   trampoline = {};
   loading = false;
   stacks_migrate = false;

@@ -85,8 +85,13 @@ class ProcessState final : public tracee::Extension {
   std::shared_ptr<TargetRing> ring;
   event::SourceId source = event::kNoSource;
 
-  // What the detour of a site that has been unoptimized, or was never used, took up. No thread is
-  // in it, and what it recorded was read.
+  // The site is none any more, or a breakpoint. No thread is in its detour, but what it has
+  // recorded is still to be counted.
+  void Retire(std::shared_ptr<const Optimization> optimization);
+  // Gives back what those took up; CountDetours() has counted them.
+  void ReleaseRetired();
+  bool HasRetired() const { return !retired_.empty(); }
+  // What a detour took up that was never used.
   void Release(const Optimization& optimization);
   // Of the daemon's own, or one that is a breakpoint now.
   bool IsTrampoline(RemoteAddr address) const {
@@ -100,6 +105,9 @@ class ProcessState final : public tracee::Extension {
   // The memory is gone (exec): forget sites, trampoline and what threads waited for. The ring is
   // the caller's to end before.
   void ForgetMemory();
+
+ private:
+  std::vector<std::shared_ptr<const Optimization>> retired_;
 };
 
 }  // namespace probed::probe

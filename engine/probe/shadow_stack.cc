@@ -50,13 +50,14 @@ void WithdrawFromShadowStack(tracee::Stopped& stopped, ProcessState& state) {
   bool enabled = static_cast<long>(regs.orig_rax) == SYS_arch_prctl &&
                  regs.rdi == kShadowStackEnable && HasShadowStack(stopped.tid());
   if (!enabled) return;
+  tracee::CodeMemory code(stopped);
   for (Site* site : state.sites.Sorted()) {
     for (const auto& probe : std::vector(site->probes())) {
       if (!NeedsPlainStack(*probe, site->instruction())) continue;
       probe->obstacle = Refusal().ToString();
       site->RemoveProbe(*probe);
     }
-    (void)SyncSite(stopped, *site);
+    (void)SyncSite(code, *site);
   }
 }
 

@@ -17,25 +17,10 @@ Error SiteError(std::string reason, std::string message) {
                .metadata = {}};
 }
 
-Result<uint8_t> ReadByte(tracee::Stopped& stopped, RemoteAddr address) {
-  std::byte value{};
-  PROBED_RETURN_IF_ERROR(stopped.ReadMemory(address, {&value, 1}));
-  return std::to_integer<uint8_t>(value);
-}
-
-Status WriteByte(tracee::Stopped& stopped, RemoteAddr address, uint8_t value) {
-  std::byte byte{value};
-  return stopped.WriteMemory(address, {&byte, 1});
-}
-
-Status WriteCode(tracee::Stopped& stopped, RemoteAddr address, std::span<const uint8_t> code) {
-  return stopped.WriteMemory(address, std::as_bytes(code));
-}
-
-bool Holds(tracee::Stopped& stopped, RemoteAddr address, std::span<const uint8_t> code) {
-  std::vector<uint8_t> present(code.size());
-  return stopped.ReadMemory(address, std::as_writable_bytes(std::span(present))).ok() &&
-         std::equal(code.begin(), code.end(), present.begin());
+Result<uint8_t> ReadByte(tracee::CodeMemory& code, RemoteAddr address) {
+  uint8_t value = 0;
+  PROBED_RETURN_IF_ERROR(code.Read(address, {&value, 1}));
+  return value;
 }
 
 }  // namespace
@@ -134,44 +119,44 @@ const lang::Definition* Site::MissingReferenceCounter() const {
   return nullptr;
 }
 
-Status Site::Arm(tracee::Stopped& stopped) {
+Status Site::Arm(tracee::CodeMemory& code) {
   if (armed_) return {};
-  PROBED_TRY(uint8_t present, ReadByte(stopped, address_));
+  PROBED_TRY(uint8_t present, ReadByte(code, address_));
   if (present != instruction_.bytes[0]) {
     return SiteError("SITE_CHANGED",
                      fmt::format("the byte at {:#x} changed from {:#04x} to {:#04x}",
                                  address_.value, instruction_.bytes[0], present));
   }
-  PROBED_RETURN_IF_ERROR(WriteByte(stopped, address_, kBreakpointByte));
+  PROBED_RETURN_IF_ERROR(code.Write(address_, {&kBreakpointByte, 1}));
   CountArmed(+1);
-  ChangeReferenceCounter(stopped, +1);
+  ChangeReferenceCounter(code.stopped(), +1);
   return {};
 }
 
-Status Site::Disarm(tracee::Stopped& stopped) {
+Status Site::Disarm(tracee::CodeMemory& code) {
   if (!armed_) return {};
   if (optimization_) {
     return SiteError("SITE_OPTIMIZED", fmt::format("a jump of ours is at {:#x}", address_.value));
   }
-  Result<uint8_t> present = ReadByte(stopped, address_);
+  Result<uint8_t> present = ReadByte(code, address_);
   bool is_ours = present.ok() && *present == kBreakpointByte;
   if (is_ours) {
-    PROBED_RETURN_IF_ERROR(WriteByte(stopped, address_, instruction_.bytes[0]));
+    PROBED_RETURN_IF_ERROR(code.Write(address_, {instruction_.bytes.data(), 1}));
   }
   CountArmed(-1);
-  ChangeReferenceCounter(stopped, -1);
+  ChangeReferenceCounter(code.stopped(), -1);
   if (is_ours) return {};
   if (!present.ok()) return std::move(present).error();
   return SiteError("SITE_OVERWRITTEN",
                    fmt::format("the byte at {:#x} is {:#04x}, not ours", address_.value, *present));
 }
 
-Status Site::Optimize(tracee::Stopped& stopped, std::shared_ptr<const Optimization> optimization) {
+Status Site::Optimize(tracee::CodeMemory& code, std::shared_ptr<const Optimization> optimization) {
   Status written;
   size_t done = 0;
   for (; written.ok() && done < optimization->patches.size(); ++done) {
     const CodePatch& patch = optimization->patches[done];
-    written = WriteCode(stopped, patch.address, patch.patched);
+    written = code.Write(patch.address, patch.patched);
   }
   if (written.ok()) {
     optimization_ = std::move(optimization);
@@ -179,35 +164,35 @@ Status Site::Optimize(tracee::Stopped& stopped, std::shared_ptr<const Optimizati
   }
   while (done-- > 0) {
     const CodePatch& patch = optimization->patches[done];
-    (void)WriteCode(stopped, patch.address, patch.original);
+    (void)code.Write(patch.address, patch.original);
   }
-  (void)WriteByte(stopped, address_, kBreakpointByte);
+  (void)code.Write(address_, {&kBreakpointByte, 1});
   return written;
 }
 
 // The jump at the site is the last patch, so the first to go; the breakpoint comes with its write.
-Status Site::Unoptimize(tracee::Stopped& stopped) {
+Status Site::Unoptimize(tracee::CodeMemory& code) {
   if (!optimization_) return {};
   bool is_ours = true;
   const auto& patches = optimization_->patches;
   for (auto patch = patches.rbegin(); patch != patches.rend(); ++patch) {
     bool is_jump = patch == patches.rbegin();
-    bool intact = Holds(stopped, patch->address, patch->patched);
+    bool intact = code.Holds(patch->address, patch->patched);
     std::vector<uint8_t> restored = patch->original;
     if (is_jump) restored.front() = kBreakpointByte;
-    if (intact) PROBED_RETURN_IF_ERROR(WriteCode(stopped, patch->address, restored));
+    if (intact) PROBED_RETURN_IF_ERROR(code.Write(patch->address, restored));
     if (is_jump) is_ours = intact;
   }
   optimization_ = nullptr;
   if (is_ours) return {};
   CountArmed(-1);
-  ChangeReferenceCounter(stopped, -1);
+  ChangeReferenceCounter(code.stopped(), -1);
   return SiteError("SITE_OVERWRITTEN",
                    fmt::format("the jump at {:#x} is not ours any more", address_.value));
 }
 
-Status Site::Verify(tracee::Stopped& stopped) const {
-  PROBED_TRY(uint8_t present, ReadByte(stopped, address_));
+Status Site::Verify(tracee::CodeMemory& code) const {
+  PROBED_TRY(uint8_t present, ReadByte(code, address_));
   if (present == instruction_.bytes[0]) return {};
   return SiteError("SITE_NOT_RESTORED",
                    fmt::format("the byte at {:#x} is {:#04x} instead of {:#04x}", address_.value,

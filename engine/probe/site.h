@@ -13,6 +13,7 @@
 #include "engine/arch/x86_64/relocate.h"
 #include "engine/probe/optimization.h"
 #include "engine/probe/probe.h"
+#include "engine/tracee/code_memory.h"
 #include "engine/tracee/stopped.h"
 
 namespace probed::probe {
@@ -76,17 +77,17 @@ class Site {
   // whole instruction has that byte, when a jump skips a lock prefix (as C libraries do), or when
   // the site itself may be inside an instruction.
   bool is_ambiguous() const;
-  Status Arm(tracee::Stopped& stopped);
+  Status Arm(tracee::CodeMemory& code);
   // SITE_OVERWRITTEN when the byte is not ours any more; it is left alone then. Stays armed when
   // the byte cannot be written. SITE_OPTIMIZED: Unoptimize() it first.
-  Status Disarm(tracee::Stopped& stopped);
+  Status Disarm(tracee::CodeMemory& code);
 
   // The jump in the place of the breakpoint of an armed site, and back. Every thread is stopped,
   // and none is on the bytes that change, nor in the copy (Optimize) or the detour (Unoptimize). On
   // error the breakpoint is as it was; SITE_OVERWRITTEN: the program has changed bytes of the jump,
   // which are left to it.
-  Status Optimize(tracee::Stopped& stopped, std::shared_ptr<const Optimization> optimization);
-  Status Unoptimize(tracee::Stopped& stopped);
+  Status Optimize(tracee::CodeMemory& code, std::shared_ptr<const Optimization> optimization);
+  Status Unoptimize(tracee::CodeMemory& code);
   // Null: it is a breakpoint.
   const std::shared_ptr<const Optimization>& optimization() const { return optimization_; }
   // Why it is none of those, in words for the user.
@@ -98,7 +99,7 @@ class Site {
   }
   bool barred() const { return barred_; }
   // Reads the original byte back. SITE_NOT_RESTORED.
-  Status Verify(tracee::Stopped& stopped) const;
+  Status Verify(tracee::CodeMemory& code) const;
   // For a copy of the process's memory (fork), breakpoints included.
   void InheritPatch() { CountArmed(+1); }
   // The memory is gone (exec, munmap), and the breakpoint with it.

@@ -44,13 +44,22 @@ bool SiteTable::AsksAt(RemoteAddr address) const {
   return optimization != nullptr && optimization->AsksAt(address);
 }
 
-Site* SiteTable::FindDisplacing(RemoteAddr address) const {
-  auto after = displaced_.upper_bound(address);
+Site* SiteTable::FindDisplacing(RemoteAddr start, RemoteAddr end) const {
+  auto after = displaced_.lower_bound(end);
   if (after == displaced_.begin()) return nullptr;
   const Displaced& displaced = std::prev(after)->second;
-  return address < displaced.end ? displaced.site : nullptr;
+  return start < displaced.end ? displaced.site : nullptr;
 }
 
+Site* SiteTable::FindBetween(RemoteAddr start, RemoteAddr end,
+                             const std::function<bool(const Site&)>& is_meant) const {
+  for (auto at = sites_.lower_bound(start); at != sites_.end() && at->first < end; ++at) {
+    if (is_meant(*at->second)) return at->second.get();
+  }
+  return nullptr;
+}
+
+// Many come in the order of their addresses: the end is the place to look first.
 void SiteTable::Reindex(Site& site, const Optimization* before) {
   if (before != nullptr) {
     by_detour_.erase(before->buffer);
@@ -60,13 +69,14 @@ void SiteTable::Reindex(Site& site, const Optimization* before) {
   }
   const Optimization* now = site.optimization().get();
   if (now == nullptr) return;
-  by_detour_[now->buffer] = &site;
+  by_detour_.insert_or_assign(by_detour_.end(), now->buffer, &site);
   if (auto island = now->island()) by_detour_[*island] = &site;
   if (!now->returns.empty()) by_trampoline_[now->trampoline] = site.optimization();
   for (const CodePatch& patch : now->patches) {
     RemoteAddr end = patch.address + patch.patched.size();
     if (patch.address == site.address()) end = std::max(end, now->region_end());
-    displaced_[patch.address] = {.end = end, .site = &site};
+    displaced_.insert_or_assign(displaced_.end(), patch.address,
+                                Displaced{.end = end, .site = &site});
   }
 }
 
@@ -103,8 +113,6 @@ std::vector<Site*> SiteTable::Sorted() const {
   sorted.reserve(sites_.size());
   for (const auto& [address, site] : sites_)
     sorted.push_back(site.get());
-  std::sort(sorted.begin(), sorted.end(),
-            [](const Site* a, const Site* b) { return a->address() < b->address(); });
   return sorted;
 }
 

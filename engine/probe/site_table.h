@@ -2,10 +2,10 @@
 // The sites of one process, by address and by copy. Disarmed sites stay: a thread may have hit one
 // just before it was disarmed, or be inside its copy. Tracer thread only.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
-#include <unordered_map>
 #include <vector>
 
 #include "engine/probe/site.h"
@@ -36,7 +36,12 @@ class SiteTable {
     retired_ = parent.retired_;
   }
   // The optimized site that has displaced the instruction at `address`, or whose jump covers it.
-  Site* FindDisplacing(RemoteAddr address) const;
+  Site* FindDisplacing(RemoteAddr address) const { return FindDisplacing(address, address + 1); }
+  // The same for any address from `start` to before `end`.
+  Site* FindDisplacing(RemoteAddr start, RemoteAddr end) const;
+  // The first site from `start` to before `end` for which `is_meant` says so.
+  Site* FindBetween(RemoteAddr start, RemoteAddr end,
+                    const std::function<bool(const Site&)>& is_meant) const;
   // After a change of Site::optimization(), `before` it and now.
   void Reindex(Site& site, const Optimization* before);
   // Takes a site whose copy is in place.
@@ -51,7 +56,7 @@ class SiteTable {
   size_t armed_count() const;
 
  private:
-  std::unordered_map<RemoteAddr, std::unique_ptr<Site>> sites_;
+  std::map<RemoteAddr, std::unique_ptr<Site>> sites_;
   std::map<RemoteAddr, Site*> by_copy_;
   std::map<RemoteAddr, Site*> by_detour_;
   std::map<RemoteAddr, std::shared_ptr<const Optimization>> by_trampoline_;

@@ -20,8 +20,8 @@ Error Displaced(RemoteAddr address) {
 
 }  // namespace
 
-Status SyncSite(tracee::Stopped& stopped, Site& site) {
-  return site.wanted() ? site.Arm(stopped) : site.Disarm(stopped);
+Status SyncSite(tracee::CodeMemory& code, Site& site) {
+  return site.wanted() ? site.Arm(code) : site.Disarm(code);
 }
 
 // The rest of a slot is breakpoints, so that nothing can run off a copy's end.
@@ -83,13 +83,13 @@ Status Transaction::PrepareTrampoline(RemoteAddr near) {
   return {};
 }
 
-Status Transaction::Attach(const PlannedSite& plan) {
+Status Transaction::Attach(tracee::CodeMemory& code, const PlannedSite& plan) {
   Site* site = state_.sites.Find(plan.address);
   added_.push_back({.site = site, .probe = plan.probe, .hook = plan.hook});
   if (plan.reference_counter) site->SetReferenceCounter(stopped_, *plan.reference_counter);
   if (plan.probe) site->AddProbe(plan.probe);
   if (plan.hook) site->AddHook(*plan.hook);
-  return SyncSite(stopped_, *site);
+  return SyncSite(code, *site);
 }
 
 Status Transaction::Install(const std::vector<PlannedSite>& plans) {
@@ -100,17 +100,19 @@ Status Transaction::Install(const std::vector<PlannedSite>& plans) {
     }
   }
   PROBED_RETURN_IF_ERROR(WriteCopies());
+  tracee::CodeMemory code(stopped_);
   for (const auto& plan : plans)
-    PROBED_RETURN_IF_ERROR(Attach(plan));
+    PROBED_RETURN_IF_ERROR(Attach(code, plan));
   return {};
 }
 
 // Sites that nobody wants any more stay in the table, disarmed: see site_table.h.
 void Transaction::Rollback() {
+  tracee::CodeMemory code(stopped_);
   for (auto added = added_.rbegin(); added != added_.rend(); ++added) {
     if (added->probe) added->site->RemoveProbe(*added->probe);
     if (added->hook) added->site->RemoveHook(*added->hook);
-    (void)SyncSite(stopped_, *added->site);
+    (void)SyncSite(code, *added->site);
   }
 }
 

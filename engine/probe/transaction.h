@@ -38,7 +38,7 @@ class Transaction {
   Status PrepareCopy(Site& site);
   Status WriteCopies();
   Status PrepareTrampoline(RemoteAddr near);
-  Status Attach(const PlannedSite& plan);
+  Status Attach(tracee::CodeMemory& code, const PlannedSite& plan);
   void Rollback();
 
   tracee::Stopped& stopped_;
@@ -48,6 +48,6 @@ class Transaction {
 };
 
 // Arms or disarms a site according to who wants it now.
-Status SyncSite(tracee::Stopped& stopped, Site& site);
+Status SyncSite(tracee::CodeMemory& code, Site& site);
 
 }  // namespace probed::probe

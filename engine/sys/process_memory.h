@@ -26,6 +26,8 @@ class ProcessMemory {
                       std::span<std::byte> out) const;
   // All or an error (MEMORY_UNREADABLE with the address).
   Status Read(RemoteAddr address, std::span<std::byte> out) const;
+  // Whether Write() needs no stopped thread.
+  bool CanWriteRunning() const { return write_fd_.valid(); }
   // Ignores page protection (private copy of a file page). `stopped_tid` is for the POKETEXT way.
   Status Write(RemoteAddr address, std::span<const std::byte> bytes, pid_t stopped_tid) const;
   // Honours page protection, as a store of the program does; all or nothing.
