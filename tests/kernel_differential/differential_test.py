@@ -124,22 +124,24 @@ class FixedPosition(Differential, unittest.TestCase):
 class Optimized:
     jumps = True
 
-    def test_alone_inside_functions(self):
+    def test_inside_functions_apart(self):
         """Where no other probe is in the way of a jump."""
         functions = ("probe_me", "negative", "pick", "depth", "tail_start", "tail_end", "on_stack")
         with Victim(self.variant, 1) as victim:
-            places = [at for at, _, _ in disassembly.boundaries(victim.path, functions.count)]
-            definitions = {f"i{at:x}": f"p:{GROUP}/i{at:x} {victim.path}:{at:#x} ip=%ip sp=%sp "
-                           "ax=%ax di=%di si=%si fl=%flags top=$stack0" for at in places}
+            path = victim.path
+            instructions = [(at, len(code)) for at, code, _ in
+                            disassembly.boundaries(path, functions.count)]
+        definitions = {at: f"p:{GROUP}/i{at:x} {path}:{at:#x} ip=%ip sp=%sp ax=%ax di=%di si=%si "
+                       "fl=%flags top=$stack0" for at, _ in instructions}
         kernel, _ = by_kernel(self.variant, 3, definitions.values())
         jumps = 0
-        for event, definition in definitions.items():
-            with self.subTest(definition):
-                ours = by_probed(self.variant, 3, [definition], jumps=True)
-                jumps += ours.jumps
-                records = [record for record in kernel.records if record.event == event]
-                self.assertGreaterEqual(len(records), 3)
-                self.assert_equal(Traced(records, kernel.out, kernel.code), ours)
+        for places in disassembly.apart(instructions):
+            ours = by_probed(self.variant, 3, [definitions[at] for at in places], jumps=True)
+            jumps += ours.jumps
+            events = {f"i{at:x}" for at in places}
+            records = [record for record in kernel.records if record.event in events]
+            self.assertGreaterEqual(len(records), 3 * len(places))
+            self.assert_equal(Traced(records, kernel.out, kernel.code), ours)
         self.assertGreater(jumps, len(definitions) * 2 // 3)
 
 

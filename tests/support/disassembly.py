@@ -5,6 +5,7 @@ import subprocess
 
 from support import elf
 
+JUMP_BYTES = 5
 _LINE = re.compile(r"^\s*([0-9a-f]+):\t((?:[0-9a-f]{2} )+)\s*(.*)$")
 
 
@@ -25,3 +26,17 @@ def boundaries(path, wanted):
         if any(start <= address < end for start, end in spans):
             result.append((file.offset_of(address), bytes.fromhex(found[2]), found[3]))
     return result
+
+
+def apart(instructions):
+    """Groups of (offset, length) in which none stands on what a jump at another displaces."""
+    groups = []  # [what the last jump displaces ends here, offsets]
+    for i, (at, _) in enumerate(instructions):
+        end = next((start + length for start, length in instructions[i:]
+                    if start + length - at >= JUMP_BYTES), at + JUMP_BYTES)
+        group = next((group for group in groups if group[0] <= at), None)
+        if group is None:
+            groups.append(group := [0, []])
+        group[0] = end
+        group[1].append(at)
+    return [offsets for _, offsets in groups]

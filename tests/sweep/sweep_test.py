@@ -14,26 +14,11 @@ from support.daemon import Daemon
 from support.paths import target
 from support.process import Program, run
 
-JUMP_BYTES = 5
 VARIANT = os.environ.get("PROBED_SWEEP", "gcc-O2-pie-nocf")
 
 
 def is_swept(name):
     return name.startswith("sw_")
-
-
-def apart(instructions):
-    """Groups of (offset, length) in which none stands on what a jump at another displaces."""
-    groups = []  # [what the last jump displaces ends here, offsets]
-    for i, (at, _) in enumerate(instructions):
-        end = next((start + length for start, length in instructions[i:]
-                    if start + length - at >= JUMP_BYTES), at + JUMP_BYTES)
-        group = next((group for group in groups if group[0] <= at), None)
-        if group is None:
-            groups.append(group := [0, []])
-        group[0] = end
-        group[1].append(at)
-    return [offsets for _, offsets in groups]
 
 
 class Sweep(unittest.TestCase):
@@ -84,7 +69,7 @@ class Sweep(unittest.TestCase):
 
     def test_every_instruction_as_a_jump(self):
         sites = []
-        for offsets in apart([(at, length) for at, length, _ in self.instructions]):
+        for offsets in disassembly.apart([(at, length) for at, length, _ in self.instructions]):
             counts, more = self.run_probed(self.definitions(offsets), "on")
             self.assert_visits(counts, offsets)
             sites += more
