@@ -26,6 +26,13 @@ void Assembler::LoadProgramRegister(const Xbyak::Reg64& to, lang::Reg reg, uint6
   }
 }
 
+void Assembler::LoadAt(const Xbyak::Reg64& to, uint64_t address, const Xbyak::Reg64& index) {
+  constexpr uint64_t kLow = uint64_t{1} << 31;  // displacements are signed
+  if (address < kLow) return mov(to, ptr[index + static_cast<uint32_t>(address)]);
+  mov(Xbyak::util::rdx, address);
+  mov(to, ptr[Xbyak::util::rdx + index]);
+}
+
 void Assembler::ReadFsBase(const Xbyak::Reg64& to) {
   db(0xae0f48f3, 4);  // rdfsbase
   db(0xc0 | to.getIdx());

@@ -24,6 +24,9 @@ class Label : public Xbyak::Label {
   Label(const Label&) = delete;
   Label& operator=(const Label&) = delete;
 
+  // Something leads there.
+  bool is_used() const { return getId() != 0 || !loads_.empty(); }
+
  private:
   friend class Assembler;
   std::vector<uint32_t> loads_;  // before it is placed
@@ -49,6 +52,8 @@ class Assembler : public Xbyak::CodeGenerator {
   std::vector<std::function<void()>> TakeLater() { return std::exchange(later_, {}); }
   // to = the program's register as it was at the site, `site` being its ip.
   void LoadProgramRegister(const Xbyak::Reg64& to, lang::Reg reg, uint64_t site);
+  // to = what stands at address + index. Changes rdx where the address is not a low one.
+  void LoadAt(const Xbyak::Reg64& to, uint64_t address, const Xbyak::Reg64& index);
   void ReadFsBase(const Xbyak::Reg64& to);
   void ReadProcessorId(const Xbyak::Reg64& to);
 

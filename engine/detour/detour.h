@@ -4,7 +4,8 @@
 //
 // In generated code: no system call, no libc, no vector or x87 instruction; the program's 128-byte
 // red zone is left alone; flags and registers are restored; the stack pointer is constant between
-// prologue and epilogue, so whoever finds a thread inside can tell its registers (leave.h).
+// prologue and epilogue, which say where it is, so whoever finds a thread inside can tell its
+// registers (leave.h).
 
 #include <cstdint>
 #include <span>
@@ -67,9 +68,8 @@ struct FixUp {
   uint32_t resume = 0;
 };
 
-// An instruction of the prologue: how far the stack pointer is below the program's when the ip is
-// at `offset`; every other register, and the flags, are still the program's.
-struct PrologueStep {
+// From `offset` on, how far the stack pointer is below the program's.
+struct StackStep {
   uint32_t offset = 0;
   uint32_t below = 0;
 };
@@ -97,7 +97,10 @@ struct ProbeBlock {
 struct Detour {
   std::vector<uint8_t> code;
   std::vector<FixUp> fix_ups;  // ascending by load
-  std::vector<PrologueStep> prologue;
+  // In the prologue every other register, and the flags, are still the program's. In the epilogue,
+  // which begins with the first of its steps, the save area is whole, if below the stack pointer.
+  std::vector<StackStep> prologue;
+  std::vector<StackStep> epilogue;
   uint32_t body = 0;       // from here to `displaced`: registers are in the save area
   uint32_t save_area = 0;  // bytes from rsp in the body up to the program's own rsp
   std::vector<SavedRegister> saved;

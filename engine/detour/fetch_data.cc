@@ -65,32 +65,6 @@ void FetchEmitter::MeasureBytes(const FetchOp& op, Label& leave) {
   strings_.Count(rcx);
 }
 
-// rdx..: copies rcx bytes from rsi to kCursor.
-void FetchEmitter::CopyBytes(Label& fault) {
-  Label words, tail, bytes, done;
-  a_.L(words);
-  a_.sub(rcx, 8);
-  a_.jb(tail);
-  a_.MayFault(fault);
-  a_.mov(rax, ptr[rsi]);
-  a_.mov(ptr[kCursor], rax);
-  a_.add(rsi, 8);
-  a_.add(kCursor, 8);
-  a_.jmp(words);
-  a_.L(tail);
-  a_.add(ecx, 8);
-  a_.jz(done);
-  a_.L(bytes);
-  a_.MayFault(fault);
-  a_.movzx(eax, byte[rsi]);
-  a_.mov(byte[kCursor], al);
-  a_.inc(rsi);
-  a_.inc(kCursor);
-  a_.dec(ecx);
-  a_.jnz(bytes);
-  a_.L(done);
-}
-
 // Bytes that changed since they were measured, and no longer fit, are a fault.
 void FetchEmitter::StoreBytes(const FetchOp& op) {
   Label fault, done;
@@ -100,7 +74,8 @@ void FetchEmitter::StoreBytes(const FetchOp& op) {
   a_.lea(rax, ptr[kCursor + rcx]);
   a_.cmp(rax, a_.Slot(a_.frame().limit()));
   a_.ja(fault);
-  CopyBytes(fault);
+  strings_.CopyBytes(fault);
+  a_.mov(kCursor, r9);
   a_.xor_(ecx, ecx);
   a_.cmp(a_.Slot(a_.frame().length()), max_string_);
   a_.setg(cl);

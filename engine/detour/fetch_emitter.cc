@@ -129,7 +129,7 @@ void FetchEmitter::Measure(bool untouched) {
 void FetchEmitter::Store() {
   StoreInitial();
   if (HasData(probe_)) {
-    strings_.LoadConstants();
+    if (SearchesTwice()) strings_.LoadConstants();
     a_.lea(kCursor, ptr[kRecord + (payload_ + fixed_bytes())]);
   }
   EmitFields(Pass::kStore);
@@ -147,33 +147,68 @@ std::optional<uint32_t> FetchEmitter::LengthWordOf(const FetchCode& code,
   return std::nullopt;
 }
 
+bool FetchEmitter::NeedsLimit() const {
+  return SearchesTwice() || std::ranges::any_of(code_.ops, [](const FetchOp& op) {
+           return op.code == FetchOpcode::kStoreBytes || op.code == FetchOpcode::kStoreLiteral;
+         });
+}
+
+bool FetchEmitter::SearchesTwice() const {
+  return std::ranges::any_of(code_.fields, [this](const FetchField& field) {
+    const FetchOpcode store = code_.ops[field.end - 1].code;
+    return store == FetchOpcode::kStoreStringArray ||
+           (store == FetchOpcode::kStoreString && !LengthWordOf(code_, field));
+  });
+}
+
 void FetchEmitter::EmitFields(Pass pass) {
   for (const FetchField& field : code_.fields) {
     if (const auto word = LengthWordOf(code_, field)) {
-      EmitStringField(field, pass, a_.frame().length_word(*word));
+      const uint32_t length_word = a_.frame().length_word(*word);
+      pass == Pass::kMeasure ? MeasureString(field, length_word) : StoreString(field, length_word);
     } else if (pass == Pass::kStore || IsMeasured(field)) {
       EmitField(field, pass);
     }
   }
 }
 
-void FetchEmitter::EmitStringField(const FetchField& field, Pass pass, uint32_t length_word) {
+void FetchEmitter::MeasureString(const FetchField& field, uint32_t length_word) {
   Label leave;
-  const FetchOp& store = code_.ops[field.end - 1];
-  if (pass == Pass::kMeasure) {
-    a_.mov(dword[rsp + length_word], lang::kFaultSlot);
-  } else {
-    a_.cmp(dword[rsp + length_word], -1);
-    a_.je(leave, CodeGenerator::T_NEAR);
-  }
+  a_.mov(dword[rsp + length_word], lang::kFaultSlot);
   for (uint32_t i = field.begin; i + 1 < field.end; ++i)
-    EmitOp(code_.ops[i], pass, leave);
-  if (pass == Pass::kMeasure) {
-    strings_.Measure(store.offset, length_word);
-  } else {
-    strings_.CopyMeasured(store.offset, length_word, store.slot);
-  }
+    EmitOp(code_.ops[i], Pass::kMeasure, leave);
+  strings_.Measure(code_.ops[field.end - 1].offset, length_word);
   a_.L(leave);
+}
+
+void FetchEmitter::StoreString(const FetchField& field, uint32_t length_word) {
+  const auto missing = std::make_shared<Label>();
+  const auto fault = std::make_shared<Label>();
+  const auto done = std::make_shared<Label>();
+  const FetchOp& store = code_.ops[field.end - 1];
+  a_.cmp(dword[rsp + length_word], -1);
+  a_.je(*missing, CodeGenerator::T_NEAR);
+  for (uint32_t i = field.begin; i + 1 < field.end; ++i)
+    EmitOp(code_.ops[i], Pass::kStore, *missing);
+  StringCode::MeasuredSlot slot{.offset = store.slot, .begin = {}};
+  if (IsFirstData(field)) slot.begin = fixed_bytes();
+  strings_.CopyMeasured(store.offset, length_word, slot, *fault);
+  a_.L(*done);
+  a_.Later([=, this] {
+    a_.L(*fault);
+    a_.mov(kCursor, r9);
+    a_.L(*missing);
+    StoreInitial(store.slot, store.slot + sizeof(uint64_t));
+    a_.jmp(*done);
+  });
+}
+
+// Nothing stands between the fixed part and what it stores.
+bool FetchEmitter::IsFirstData(const FetchField& wanted) const {
+  const auto first = std::ranges::find_if(code_.fields, [this](const FetchField& field) {
+    return StoresData(code_.ops[field.end - 1].code);
+  });
+  return first != code_.fields.end() && &*first == &wanted;
 }
 
 void FetchEmitter::EmitField(const FetchField& field, Pass pass) {

@@ -35,6 +35,10 @@ class FetchEmitter {
   // kTotal = size of all data, and the number of strings above it. `untouched`: the program's
   // registers kUntouched have not been changed.
   void Measure(bool untouched);
+  // Some string is searched again as it is copied.
+  bool SearchesTwice() const;
+  // Some data might not fit into what was measured for it: it is held against Frame::limit().
+  bool NeedsLimit() const;
   // Stores the whole payload.
   void Store();
 
@@ -55,7 +59,9 @@ class FetchEmitter {
 
   void EmitFields(Pass pass);
   void EmitField(const lang::FetchField& field, Pass pass);
-  void EmitStringField(const lang::FetchField& field, Pass pass, uint32_t length_word);
+  void MeasureString(const lang::FetchField& field, uint32_t length_word);
+  void StoreString(const lang::FetchField& field, uint32_t length_word);
+  bool IsFirstData(const lang::FetchField& wanted) const;
   void EmitOp(const lang::FetchOp& op, Pass pass, Label& leave);
   const lang::FetchOp* FirstMeasured() const;
   void CopyRegister(lang::Reg reg);
@@ -78,7 +84,6 @@ class FetchEmitter {
 
   void EmitStringArray(const lang::FetchOp& op, Pass pass, Label& leave);
   void ClampLength();
-  void CopyBytes(Label& fault);
   void MeasureBytes(const lang::FetchOp& op, Label& leave);
   void StoreBytes(const lang::FetchOp& op);
   void StoreLiteral(const lang::FetchOp& op, Label& leave);

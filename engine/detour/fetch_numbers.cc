@@ -103,8 +103,10 @@ void FetchEmitter::StoreInitial() {
   std::vector<bool> certain(code_.initial.size());
   for (const FetchField& field : code_.fields) {
     const FetchOp& store = code_.ops[field.end - 1];
-    if (!IsCertain(field)) continue;
-    std::fill_n(certain.begin() + store.slot, store.size, true);
+    if (IsCertain(field)) std::fill_n(certain.begin() + store.slot, store.size, true);
+    if (LengthWordOf(code_, field)) {  // stored where it turns out to be missing
+      std::fill_n(certain.begin() + store.slot, sizeof(uint64_t), true);
+    }
   }
   while (begin < certain.size()) {
     const auto from = std::find(certain.begin() + begin, certain.end(), false);

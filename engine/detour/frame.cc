@@ -37,15 +37,16 @@ Frame::Frame(FrameNeeds needs) : needs_(needs) {
   uint32_t offset = needs.full_flags ? 8 : 0;
   status_flags_ = offset;
   offset += 8;
+  scratch_ = offset;
+  if (needs.strings) offset += kScratchBytes;
+  shadow_ = offset;
+  if (needs.shadow) offset += 16;
+  pushed_ = offset;
   for (const BodyRegister& reg : kBodyRegisters) {
     if (reg.strings_only && !needs.strings) continue;
     slots_.push_back({reg.number, static_cast<uint16_t>(offset), reg.user_regs_offset});
     offset += 8;
   }
-  scratch_ = offset;
-  if (needs.strings) offset += kScratchBytes;
-  shadow_ = offset;
-  if (needs.shadow) offset += 16;
   size_ = offset + kRedZone;
 }
 

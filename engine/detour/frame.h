@@ -25,6 +25,8 @@ class Frame {
   explicit Frame(FrameNeeds needs);
 
   uint32_t size() const { return size_; }  // from the body's stack pointer up to the program's
+  // From there up to the red zone are the saved registers, the first of slots() lowest.
+  uint32_t pushed() const { return pushed_; }
   bool has_full_flags() const { return needs_.full_flags; }
 
   // Where pushfq puts the flags register; only with has_full_flags.
@@ -59,6 +61,7 @@ class Frame {
   uint32_t status_flags_ = 0;
   uint32_t scratch_ = 0;
   uint32_t shadow_ = 0;
+  uint32_t pushed_ = 0;
   uint32_t size_ = 0;
   std::vector<Slot> slots_;
 };

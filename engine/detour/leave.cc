@@ -36,17 +36,18 @@ Location::Reservation ReservationOf(const Detour& detour, const user_regs_struct
           .length = (commit & 0xffff) * ring::kRecordAlignment};
 }
 
-void UnwindPrologue(const Detour& detour, uint32_t offset, user_regs_struct& regs) {
-  uint32_t below = 0;
-  for (const PrologueStep& step : detour.prologue) {
-    if (step.offset <= offset) below = step.below;
+// How far the stack pointer is below the program's: `otherwise` before the first step.
+uint32_t BelowAt(std::span<const StackStep> steps, uint32_t offset, uint32_t otherwise) {
+  for (const StackStep& step : steps) {
+    if (step.offset <= offset) otherwise = step.below;
   }
-  regs.rsp += below;
+  return otherwise;
 }
 
-bool RestoreFlags(const Detour& detour, user_regs_struct& regs, arch::MemoryBus& memory) {
+bool RestoreFlags(const Detour& detour, uint64_t frame, user_regs_struct& regs,
+                  arch::MemoryBus& memory) {
   uint64_t saved;
-  if (!LoadWord(memory, regs.rsp + detour.status_flags, saved)) return false;
+  if (!LoadWord(memory, frame + detour.status_flags, saved)) return false;
   regs.eflags &= ~(kLahfFlags | kOverflow);
   regs.eflags |= saved >> 8 & kLahfFlags;
   if ((saved & 1) != 0) regs.eflags |= kOverflow;
@@ -55,17 +56,19 @@ bool RestoreFlags(const Detour& detour, user_regs_struct& regs, arch::MemoryBus&
 
 bool UnwindBody(const Detour& detour, uint32_t offset, user_regs_struct& regs,
                 arch::MemoryBus& memory) {
+  const uint64_t stack = regs.rsp + BelowAt(detour.epilogue, offset, detour.save_area);
+  const uint64_t frame = stack - detour.save_area;
   user_regs_struct original = regs;
   if (offset >= detour.flags_begin && offset < detour.flags_end) {
-    if (!RestoreFlags(detour, original, memory)) return false;
+    if (!RestoreFlags(detour, frame, original, memory)) return false;
   }
   for (const SavedRegister& saved : detour.saved) {
     uint64_t value;
-    if (!LoadWord(memory, regs.rsp + saved.stack_offset, value)) return false;
+    if (!LoadWord(memory, frame + saved.stack_offset, value)) return false;
     std::memcpy(reinterpret_cast<std::byte*>(&original) + saved.user_regs_offset, &value,
                 sizeof(value));
   }
-  original.rsp = regs.rsp + detour.save_area;
+  original.rsp = stack;
   regs = original;
   return true;
 }
@@ -100,7 +103,7 @@ bool Unwind(const Detour& detour, uint64_t buffer, uint64_t site, user_regs_stru
   const auto offset = OffsetIn(detour, buffer, regs.rip);
   if (!offset || *offset >= detour.displaced) return false;
   if (*offset < detour.body) {
-    UnwindPrologue(detour, *offset, regs);
+    regs.rsp += BelowAt(detour.prologue, *offset, 0);
   } else if (!UnwindBody(detour, *offset, regs, memory)) {
     return false;
   }

@@ -166,14 +166,13 @@ void ProbeBlockEmitter::EmitTime() {
   a_.mov(r9, rdx);
 }
 
-// Of this CPU's ring: rsi = its head, rdx = its tail, rcx = its records.
+// Of this CPU's ring: rsi = its head, r10 = what its tail is, rcx = its records.
 void ProbeBlockEmitter::EmitRingAddresses() {
   const ring::Geometry& geometry = place_.memory.geometry;
   a_.shl(ecx, std::countr_zero(sizeof(ring::RingTail)));
   a_.mov(rsi, place_.memory.ring + geometry.head_offset(0));
   a_.lea(rsi, ptr[rsi + rcx * (sizeof(ring::RingHeader) / sizeof(ring::RingTail))]);
-  a_.mov(rdx, place_.memory.control + geometry.tail_offset(0));
-  a_.add(rdx, rcx);
+  a_.LoadAt(r10, place_.memory.control + geometry.tail_offset(0), rcx);
   a_.shl(rcx, std::countr_zero(geometry.ring_bytes / sizeof(ring::RingTail)));
   a_.mov(rax, place_.memory.ring + geometry.records_offset(0));
   a_.add(rcx, rax);
@@ -196,7 +195,6 @@ void ProbeBlockEmitter::EmitReservation() {
   a_.L(retry_);
   EmitCpu();
   EmitRingAddresses();
-  a_.mov(r10, ptr[rdx]);
   a_.mov(rax, ptr[rsi]);
   WithLength([&](auto length) {
     a_.mov(rdi, rax);
@@ -262,6 +260,7 @@ void ProbeBlockEmitter::EmitHeader() {
     a_.mov(dword[kRecord + offsetof(RecordHeader, probe)], probe_.index);
     a_.mov(eax, dword[rsp + a_.frame().payload_bytes()]);
     a_.mov(dword[kRecord + offsetof(RecordHeader, payload_bytes)], eax);
+    if (!fetch_.NeedsLimit()) return;
     a_.lea(rax, ptr[kRecord + r11 - kSlack]);
     a_.mov(a_.Slot(a_.frame().limit()), rax);
   } else {
@@ -291,18 +290,16 @@ void ProbeBlockEmitter::EmitRecord() {
 
 void ProbeBlockEmitter::EmitCounting() {
   Label count;
-  a_.L(oversize_);
-  a_.mov(eax, offsetof(ProbeCounters, oversize));
-  a_.jmp(count);
-  a_.L(filtered_);
-  a_.mov(eax, offsetof(ProbeCounters, filtered));
-  a_.jmp(count);
-  a_.L(sampled_out_);
-  a_.mov(eax, offsetof(ProbeCounters, sampled_out));
-  a_.jmp(count);
-  a_.L(lost_);
-  a_.mov(eax, offsetof(ProbeCounters, lost));
-  a_.jmp(count);
+  const auto count_as = [&](Label& label, size_t counter) {
+    if (!label.is_used()) return;
+    a_.L(label);
+    a_.mov(eax, static_cast<uint32_t>(counter));
+    a_.jmp(count);
+  };
+  count_as(oversize_, offsetof(ProbeCounters, oversize));
+  count_as(filtered_, offsetof(ProbeCounters, filtered));
+  count_as(sampled_out_, offsetof(ProbeCounters, sampled_out));
+  count_as(lost_, offsetof(ProbeCounters, lost));
   a_.L(not_recording_);
   a_.cmp(eax, ring::kModeCount);
   a_.jne(end_);

@@ -13,18 +13,25 @@ constexpr size_t kLargestBuffer = 8 << 20;
 
 void EmitPrologue(Assembler& a, Detour& detour) {
   const Frame& frame = a.frame();
-  const uint32_t pushed = frame.has_full_flags() ? 8 : 0;
-  const auto step = [&](uint32_t below) { detour.prologue.push_back({a.here(), below}); };
+  uint32_t below = 0;
+  const auto step = [&](uint32_t more) {
+    below += more;
+    detour.prologue.push_back({a.here(), below});
+  };
   step(0);
-  a.lea(rsp, ptr[rsp - (frame.size() - pushed)]);
-  if (pushed != 0) {
-    step(frame.size() - pushed);
-    a.pushfq();
+  a.lea(rsp, ptr[rsp - kRedZone]);
+  step(kRedZone);
+  for (auto slot = frame.slots().rbegin(); slot != frame.slots().rend(); ++slot) {
+    a.push(Xbyak::Reg64(slot->number));
+    step(8);
+    detour.saved.push_back({slot->user_regs_offset, slot->offset});
   }
-  step(frame.size());
-  for (const Frame::Slot& slot : frame.slots()) {
-    a.mov(a.Slot(slot.offset), Xbyak::Reg64(slot.number));
-    detour.saved.push_back({slot.user_regs_offset, slot.offset});
+  const uint32_t flags = frame.has_full_flags() ? 8 : 0;
+  a.lea(rsp, ptr[rsp - (frame.pushed() - flags)]);
+  step(frame.pushed() - flags);
+  if (flags != 0) {
+    a.pushfq();
+    step(flags);
   }
   detour.body = a.here();
   a.lahf();
@@ -40,9 +47,18 @@ void EmitEpilogue(Assembler& a, Detour& detour) {
   a.add(al, 0x7f);
   a.sahf();
   detour.flags_end = a.here();
-  for (const Frame::Slot& slot : frame.slots())
-    a.mov(Xbyak::Reg64(slot.number), a.Slot(slot.offset));
-  a.lea(rsp, ptr[rsp + frame.size()]);
+  uint32_t below = frame.size();
+  const auto step = [&](uint32_t less) {
+    below -= less;
+    detour.epilogue.push_back({a.here(), below});
+  };
+  a.lea(rsp, ptr[rsp + frame.pushed()]);
+  step(frame.pushed());
+  for (const Frame::Slot& slot : frame.slots()) {
+    a.pop(Xbyak::Reg64(slot.number));
+    step(8);
+  }
+  a.lea(rsp, ptr[rsp + kRedZone]);
   detour.displaced = a.here();
 }
 

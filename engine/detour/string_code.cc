@@ -33,15 +33,20 @@ void StringCode::LoadFirstWord(Label& fault) {
   a_.MayFault(fault);
   a_.mov(rax, ptr[rsi]);
   a_.lea(ecx, ptr[rdx * 8]);  // shifts take it modulo 64
-  a_.mov(r9, -1);
+  a_.or_(r9, -1);
   a_.shl(r9, cl);
   a_.not_(r9);
   a_.or_(rax, r9);
 }
 
+void StringCode::LoadAddress(const Xbyak::Reg64& to, int32_t offset) {
+  if (offset == 0) return a_.mov(to, kValue);
+  a_.lea(to, ptr[kValue + offset]);
+}
+
 void StringCode::Measure(int32_t offset, std::optional<uint32_t> length_word) {
   Label next, found, too_long, done;
-  a_.lea(rdx, ptr[kValue + offset]);
+  LoadAddress(rdx, offset);
   LoadFirstWord(done);
   a_.L(next);
   FindNul(found);
@@ -93,75 +98,60 @@ void StringCode::Count(const Xbyak::Reg64& length) {
 }
 
 // ecx = the length, without kTruncatedBit.
-void StringCode::StoreMeasuredSlot(uint32_t length_word, uint32_t slot) {
+void StringCode::StoreMeasuredSlot(uint32_t length_word, MeasuredSlot slot) {
+  const auto place = payload_ + slot.offset;
   a_.mov(ecx, dword[rsp + length_word]);
-  a_.mov(eax, edi);
-  a_.sub(eax, kRecord.cvt32());
-  a_.sub(eax, payload_);
-  a_.mov(dword[kRecord + (payload_ + slot)], eax);
-  a_.mov(dword[kRecord + (payload_ + slot + 4)], ecx);
+  if (slot.begin) {
+    a_.mov(dword[kRecord + place], *slot.begin);
+  } else {
+    a_.mov(eax, edi);
+    a_.sub(eax, kRecord.cvt32());
+    a_.sub(eax, payload_);
+    a_.mov(dword[kRecord + place], eax);
+  }
+  a_.mov(dword[kRecord + (place + 4)], ecx);
   if (!kernel_rules_) a_.and_(ecx, ~lang::kTruncatedBit);
 }
 
 // Its bytes may have changed meanwhile, but not its length.
-void StringCode::CopyMeasured(int32_t offset, uint32_t length_word, uint32_t slot) {
-  const auto fault = std::make_shared<Label>();
-  const auto done = std::make_shared<Label>();
-  Label brief;
-  a_.lea(rsi, ptr[kValue + offset]);
+void StringCode::CopyMeasured(int32_t offset, uint32_t length_word, MeasuredSlot slot,
+                              Label& fault) {
+  LoadAddress(rsi, offset);
   StoreMeasuredSlot(length_word, slot);
-  a_.lea(r9, ptr[kCursor + rcx]);
-  a_.cmp(ecx, 8);
-  a_.jb(brief);
-  CopyWords(*fault);
-  a_.jmp(*done);
-  a_.L(brief);
-  CopyShort(*fault);
-  a_.L(*done);
+  CopyBytes(fault);
   a_.mov(kCursor, r9);
-  a_.Later([=, this] {
-    a_.L(*fault);
-    a_.mov(dword[kRecord + (payload_ + slot + 4)], lang::kFaultSlot);
-    a_.jmp(*done, CodeGenerator::T_NEAR);
-  });
 }
 
-// At least one. The last overlaps the one before, so as not to read behind the string.
-void StringCode::CopyWords(Label& fault) {
-  Label next;
-  a_.L(next);
+// The last of several words overlaps the one before, so as not to read behind the end.
+void StringCode::CopyBytes(Label& fault) {
+  Label words, brief, bytes, done;
+  a_.lea(r9, ptr[kCursor + rcx]);
+  a_.sub(rcx, 8);
+  a_.jb(brief);
+  a_.L(words);
   a_.MayFault(fault);
   a_.mov(rax, ptr[rsi]);
   a_.mov(ptr[kCursor], rax);
   a_.add(rsi, 8);
   a_.add(kCursor, 8);
-  a_.sub(ecx, 8);
-  a_.cmp(ecx, 8);
-  a_.jae(next);
+  a_.sub(rcx, 8);
+  a_.jae(words);
   a_.MayFault(fault);
-  a_.mov(rax, ptr[rsi + rcx - 8]);
-  a_.mov(ptr[kCursor + rcx - 8], rax);
-}
-
-// Less than a word. Near the end of a page, where a whole word could reach into another, the one
-// that ends with the NUL is read. The store may write a few bytes more than the string has.
-void StringCode::CopyShort(Label& fault) {
-  Label edge, store;
-  a_.mov(eax, esi);
-  a_.and_(eax, 4095);
-  a_.cmp(eax, 4088);
-  a_.ja(edge);
+  a_.mov(rax, ptr[rsi + rcx]);
+  a_.mov(ptr[kCursor + rcx], rax);
+  a_.jmp(done);
+  a_.L(brief);
+  a_.add(ecx, 8);
+  a_.jz(done);
+  a_.L(bytes);
   a_.MayFault(fault);
-  a_.mov(rax, ptr[rsi]);
-  a_.jmp(store);
-  a_.L(edge);
-  a_.MayFault(fault);
-  a_.mov(rax, ptr[rsi + rcx - 7]);
-  a_.xor_(ecx, 7);
-  a_.shl(ecx, 3);
-  a_.shr(rax, cl);
-  a_.L(store);
-  a_.mov(ptr[kCursor], rax);
+  a_.movzx(eax, byte[rsi]);
+  a_.mov(byte[kCursor], al);
+  a_.inc(rsi);
+  a_.inc(kCursor);
+  a_.dec(ecx);
+  a_.jnz(bytes);
+  a_.L(done);
 }
 
 // Stores the part of the first aligned word that belongs to the string, then puts kCursor where the
@@ -175,7 +165,7 @@ void StringCode::CopyFirstWord(Label& found, Label& fault) {
   a_.mov(r9, rax);
   a_.shr(r9, cl);
   a_.mov(ptr[kCursor], r9);
-  a_.mov(r9, -1);
+  a_.or_(r9, -1);
   a_.shl(r9, cl);
   a_.not_(r9);
   a_.or_(rax, r9);

@@ -25,8 +25,15 @@ class StringCode {
   // kTotal += what the string at kValue + offset takes in the record. `length_word`: where on the
   // stack to leave its length word, if anywhere.
   void Measure(int32_t offset, std::optional<uint32_t> length_word = {});
+  struct MeasuredSlot {
+    uint32_t offset = 0;
+    std::optional<uint32_t> begin;  // where its data will be in the payload, if that is known
+  };
   // Copies the string at kValue + offset that has the length word in `length_word`, not a fault.
-  void CopyMeasured(int32_t offset, uint32_t length_word, uint32_t slot);
+  // On a `fault`, r9 is where kCursor has to be.
+  void CopyMeasured(int32_t offset, uint32_t length_word, MeasuredSlot slot, Label& fault);
+  // Copies rcx bytes from rsi to kCursor; r9 = behind the copy, where kCursor has not come.
+  void CopyBytes(Label& fault);
   // kTotal += a string of this length.
   void Count(const Xbyak::Reg64& length);
   // Copies it to kCursor and stores its slot; a fault leaves the slot as it is.
@@ -35,12 +42,11 @@ class StringCode {
   void StoreSlot(Slot slot);
 
  private:
+  void LoadAddress(const Xbyak::Reg64& to, int32_t offset);
   void FindNul(Label& found);
   void LoadFirstWord(Label& fault);
   void CountMeasured(std::optional<uint32_t> length_word, Label& too_long, Label& fault);
-  void StoreMeasuredSlot(uint32_t length_word, uint32_t slot);
-  void CopyWords(Label& fault);
-  void CopyShort(Label& fault);
+  void StoreMeasuredSlot(uint32_t length_word, MeasuredSlot slot);
   void CopyFirstWord(Label& found, Label& fault);
 
   Assembler& a_;

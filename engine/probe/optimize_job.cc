@@ -17,11 +17,8 @@ namespace {
 constexpr uint8_t kJumpLength = 5;
 constexpr uint8_t kShortJumpLength = 2;
 
-// No ring and no mapping takes longer operands than these.
-constexpr detour::SharedMemory kLongestToName{
-    .control = uint64_t{0x7fff} << 32,
-    .ring = uint64_t{0x7fff} << 32,
-    .geometry = {.cpu_count = 1024, .ring_bytes = uint64_t{1} << 30}};
+// No address of code takes a longer operand.
+constexpr uint64_t kLongestToName = uint64_t{0x7fff} << 32;
 
 Result<std::vector<arch::Instruction>> DecodeAt(const std::vector<arch::Instruction>& region,
                                                 RemoteAddr address) {
@@ -144,26 +141,26 @@ std::vector<detour::DetourProbe> LongestProbesOf(const Candidate& candidate, boo
 }
 
 // Sizes of detour and trampoline, or an obstacle.
-std::string MeasureCode(Candidate& candidate) {
+std::string MeasureCode(Candidate& candidate, const detour::SharedMemory& memory) {
   auto entries = LongestProbesOf(candidate, false);
   auto returns = LongestProbesOf(candidate, true);
   std::vector<uint32_t> indices(returns.size(), ring::kMaxProbes - 1);
-  detour::Hijack hijack{.trampoline = kLongestToName.control,
+  detour::Hijack hijack{.trampoline = kLongestToName,
                         .probes = indices,
                         .arguments = EntryArgumentsOf(candidate),
-                        .daemon_trampoline = kLongestToName.control};
+                        .daemon_trampoline = kLongestToName};
   auto size = detour::MeasureDetour({.site = candidate.site.value,
                                      .buffer = candidate.site.value,
                                      .region = candidate.region,
                                      .probes = entries,
-                                     .memory = kLongestToName,
+                                     .memory = memory,
                                      .hijack = returns.empty() ? detour::Hijack{} : hijack});
   if (!size.ok()) return size.error().message;
   candidate.detour_size = RoundUp(*size);
   candidate.buffer_size = candidate.detour_size;
   if (returns.empty()) return "";
   auto trampoline = detour::AssembleTrampoline(
-      {.function = candidate.site.value, .probes = returns, .memory = kLongestToName});
+      {.function = candidate.site.value, .probes = returns, .memory = memory});
   if (!trampoline.ok()) return trampoline.error().message;
   candidate.buffer_size += RoundUp(static_cast<uint32_t>(trampoline->code.size()));
   return "";
@@ -180,7 +177,7 @@ std::string PlanOne(Candidate& candidate, const elf::File& file, PatchPlanner& p
   if (auto rule = RuleAgainstDisplacing(file, candidate.region); !rule.empty()) return rule;
   if (std::string why = TakeBytes(candidate, file, *link); !why.empty()) return why;
   candidate.window = WindowOf(candidate, *link);
-  return MeasureCode(candidate);
+  return "";
 }
 
 std::shared_ptr<Optimization> MakeOptimization(const Candidate& candidate) {
@@ -243,6 +240,12 @@ void OptimizeJob::Plan(const AddressSpace& space, FileCache& files, PatchPlanner
     }
     auto file = files.Open(space.Refer(*module), root);
     candidate.obstacle = file.ok() ? PlanOne(candidate, **file, planner) : file.error().message;
+  }
+}
+
+void OptimizeJob::Measure() {
+  for (Candidate& candidate : candidates) {
+    if (candidate.possible()) candidate.obstacle = MeasureCode(candidate, memory);
   }
 }
 

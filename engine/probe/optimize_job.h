@@ -44,8 +44,10 @@ class OptimizeJob {
   OptimizeJob(event::TargetId for_target, uint32_t for_image, std::vector<Candidate> some)
       : target(for_target), image(for_image), candidates(std::move(some)) {}
 
-  // Tactic, region and size of each, or an obstacle.
+  // Tactic and region of each, or an obstacle.
   void Plan(const AddressSpace& space, FileCache& files, PatchPlanner& planner);
+  // Size of each, or an obstacle, once there is `memory`.
+  void Measure();
   // Code and jump of each that has a buffer, or an obstacle.
   void Assemble();
   bool HasWork() const;
@@ -53,7 +55,7 @@ class OptimizeJob {
   const event::TargetId target;
   const uint32_t image;  // ProcessState::images
   std::vector<Candidate> candidates;
-  detour::SharedMemory memory;  // once there are buffers
+  detour::SharedMemory memory;
   RemoteAddr daemon_trampoline;
 };
 

@@ -29,6 +29,12 @@ ring::ProbeMode ModeOf(const ProcessState& state, const Probe& probe, bool is_re
   return is_read ? ring::kModeRecord : ring::kModeCount;
 }
 
+void GiveUpAll(OptimizeJob& job, const std::string& why) {
+  for (Candidate& candidate : job.candidates) {
+    if (candidate.possible()) candidate.obstacle = why;
+  }
+}
+
 }  // namespace
 
 Optimizer::Optimizer(OptimizerOptions options, FileCache& files, event::Hub& hub,
@@ -136,9 +142,7 @@ void Optimizer::AddToDrainer(ProcessState& state) {
 }
 
 Status Optimizer::ReserveIn(tracee::Stopped& stopped, ProcessState& state, OptimizeJob& job) {
-  if (state.images != job.image) return {};
-  PROBED_RETURN_IF_ERROR(MakeRing(stopped, state));
-  job.memory = state.ring->memory();
+  if (state.images != job.image || !state.ring) return {};
   job.daemon_trampoline = state.trampoline;
   LookAtFaultActions(stopped, state);
   for (Candidate& candidate : job.candidates) {
@@ -167,6 +171,19 @@ void Optimizer::ClaimIndices(ProcessState& state, OptimizeJob& job) {
   }
 }
 
+// The shared memory, in which the code that is to be measured names addresses.
+void Optimizer::Open(OptimizeJob& job) {
+  ProcessState* state = Find(job.target);
+  if (state == nullptr) return;
+  auto open = [&](tracee::Stopped& stopped) -> Status {
+    return state->images == job.image ? MakeRing(stopped, *state) : Status();
+  };
+  Status opened;
+  if (!state->ring) opened = tracer_->WithOneStopped(state->process, kStopDeadline, open);
+  if (!opened.ok()) return GiveUpAll(job, opened.error().message);
+  if (state->ring) job.memory = state->ring->memory();
+}
+
 void Optimizer::Reserve(OptimizeJob& job) {
   ProcessState* state = Find(job.target);
   if (state == nullptr) return;
@@ -174,9 +191,7 @@ void Optimizer::Reserve(OptimizeJob& job) {
       state->process, kStopDeadline,
       [&](tracee::Stopped& stopped) { return ReserveIn(stopped, *state, job); });
   if (reserved.ok()) return ClaimIndices(*state, job);
-  for (Candidate& candidate : job.candidates) {
-    if (candidate.possible()) candidate.obstacle = reserved.error().message;
-  }
+  GiveUpAll(job, reserved.error().message);
 }
 
 // What may be applied; what may not is given back.
@@ -247,6 +262,8 @@ bool Optimizer::Try(event::TargetId target) {
   auto space = AddressSpace::Read(target.pid);
   if (!space.ok()) return false;
   job->Plan(*space, files_, *options_.planner);
+  if (job->HasWork()) tracer_->Call([&] { Open(*job); });
+  job->Measure();
   if (job->HasWork()) tracer_->Call([&] { Reserve(*job); });
   job->Assemble();
   bool again = false;

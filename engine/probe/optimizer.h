@@ -79,6 +79,7 @@ class Optimizer {
   ProcessState* Find(event::TargetId target) const;
   ProcessState* FindImage(const OptimizeJob& job) const;
   std::vector<Candidate> Collect(ProcessState& state) const;
+  void Open(OptimizeJob& job);
   void Reserve(OptimizeJob& job);
   Status ReserveIn(tracee::Stopped& stopped, ProcessState& state, OptimizeJob& job);
   Status MakeRing(tracee::Stopped& stopped, ProcessState& state);

@@ -140,10 +140,14 @@ Result<SharedMapping> SharedMapping::Adopt(Stopped& stopped, int remote_fd,
     PROBED_RETURN_IF_ERROR(CheckNotMapped(stopped.process().pid(), file.get()));
   }
   uint64_t protection = request.access == Access::kTargetReads ? PROT_READ : PROT_READ | PROT_WRITE;
-  uint64_t flags = request.at.value != 0 ? MAP_SHARED | MAP_FIXED : MAP_SHARED;
-  auto remote = RemoteSyscall(
-      stopped, SYS_mmap,
-      {request.at.value, request.size, protection, flags, static_cast<uint64_t>(remote_fd), 0});
+  auto map = [&](uint64_t flags) {
+    return RemoteSyscall(stopped, SYS_mmap,
+                         {request.at.value, request.size, protection, MAP_SHARED | flags,
+                          static_cast<uint64_t>(remote_fd), 0});
+  };
+  // Code names low addresses in half the bytes (mmap(2), MAP_32BIT).
+  auto remote = map(request.at.value != 0 ? MAP_FIXED : MAP_32BIT);
+  if (!remote.ok() && request.at.value == 0) remote = map(0);
   if (!remote.ok()) return Refused("mmap", remote.error());
   mapping.remote_ = RemoteAddr{*remote};
   return mapping;

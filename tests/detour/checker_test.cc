@@ -71,7 +71,7 @@ std::string Checker::CheckOperand(const ZydisDecodedOperand& operand) {
   const int64_t from = operand.mem.disp.has_displacement ? operand.mem.disp.value : 0;
   const int64_t until = from + operand.size / 8;
   const bool inside = from >= 0 && until <= int64_t{detour_.save_area} - kRedZoneBytes;
-  const bool pushes = operand.visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;  // pushfq
+  const bool pushes = operand.visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;  // push, pushfq
   return inside || pushes ? "" : "store outside the save area";
 }
 
@@ -82,15 +82,21 @@ std::string Checker::CheckStackPointer(const arch::Disassembly& disassembly) {
     const auto whole =
         ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operand.reg.value);
     if (whole != ZYDIS_REGISTER_RSP) continue;
-    const bool last = offset_ + disassembly.instruction.length == detour_.displaced;
-    if (offset_ >= detour_.prologue.back().offset && !last) return "stack pointer written";
+    const uint32_t next = offset_ + disassembly.instruction.length;
+    const bool is_step = std::ranges::any_of(
+        detour_.epilogue, [next](const StackStep& step) { return step.offset == next; });
+    const bool last = next == detour_.displaced;
+    if (offset_ >= detour_.body && !is_step && !last) return "stack pointer written";
   }
   return "";
 }
 
 std::string Checker::CheckInstruction(const arch::Disassembly& disassembly) {
   const ZydisDecodedInstruction& instruction = disassembly.instruction;
-  if (IsForbidden(instruction.mnemonic)) return "forbidden instruction";
+  const bool saves = offset_ < detour_.body && instruction.mnemonic == ZYDIS_MNEMONIC_PUSH;
+  const bool restores = !detour_.epilogue.empty() && offset_ >= detour_.epilogue.front().offset &&
+                        instruction.mnemonic == ZYDIS_MNEMONIC_POP;
+  if (IsForbidden(instruction.mnemonic) && !saves && !restores) return "forbidden instruction";
   if (std::string wrong = CheckStackPointer(disassembly); !wrong.empty()) return wrong;
   for (const ZydisDecodedOperand& operand : disassembly.all_operands()) {
     if (std::string wrong = CheckOperand(operand); !wrong.empty()) return wrong;
