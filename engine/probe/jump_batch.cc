@@ -137,6 +137,21 @@ std::vector<JumpBatch::Ready> JumpBatch::Select(std::vector<std::shared_ptr<Opti
   return selected;
 }
 
+// A thread that a signal took out of a site's copy comes back to the site, and its hit is not
+// counted again: only the breakpoint knows that.
+bool JumpBatch::DropInterrupted(std::vector<Ready>& ready) {
+  std::unordered_set<RemoteAddr> sites;
+  for (const auto& [tid, thread] : state_.process.threads()) {
+    const auto& interrupted = ThreadState::Of(*thread).interrupted;
+    if (interrupted) sites.insert(interrupted->site);
+  }
+  return std::erase_if(ready, [&](const Ready& entry) {
+           if (!sites.contains(entry.second->site)) return false;
+           GiveUp(entry.second, "a signal handler is about to return to it");
+           return true;
+         }) > 0;
+}
+
 // A signal handler that interrupted a thread in the middle of a region returns to bytes of a jump.
 bool JumpBatch::DropReturnedTo(std::vector<Ready>& ready) {
   std::vector<uint64_t> middles;
@@ -205,7 +220,8 @@ Result<bool> JumpBatch::Optimize(std::vector<std::shared_ptr<Optimization>> read
   }
   tracee::CodeMemory code(*threads_.front());
   std::vector<Ready> selected = Select(std::move(ready), code);
-  bool may_change = DropReturnedTo(selected);
+  bool may_change = DropInterrupted(selected);
+  may_change |= DropReturnedTo(selected);
   for (const auto& [site, optimization] : selected) {
     Status done = site->Optimize(code, optimization);
     if (done.ok()) {

@@ -42,6 +42,7 @@ class JumpBatch {
   std::vector<Ready> Select(std::vector<std::shared_ptr<Optimization>> ready,
                             tracee::CodeMemory& code);
   void GiveUp(const std::shared_ptr<Optimization>& optimization, std::string why);
+  bool DropInterrupted(std::vector<Ready>& ready);
   bool DropReturnedTo(std::vector<Ready>& ready);
   void Enter(tracee::Stopped& thread);
   void TakeReturnsOver(const EvaluateRest& evaluate, ReturnHandler& returns);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -135,6 +136,25 @@ TEST_F(SignalTest, HandlersNeverSeeOurCodeAndHitsAreExact) {
   EXPECT_EQ(strange, 0u);
   EXPECT_EQ(Counters(entry).hits, spins);
   EXPECT_EQ(Counters(exit).recorded, spins);
+}
+
+// A hit that a signal interrupted before its instruction ran is one hit, whatever stands there when
+// the thread comes back.
+TEST_F(SignalTest, HitsAreExactWhileJumpsComeAndGo) {
+  ProbeId entry = Probe("p", "spin_work");
+  std::atomic<bool> end = false;
+  std::thread switcher([&] {
+    for (bool enabled = true; !end; enabled = !enabled)
+      (void)engine_->SetOptimization(enabled);
+  });
+  std::string answer = puppet_.Ask("spin 1000");
+  end = true;
+  switcher.join();
+  unsigned long spins = 0, strange = 0;
+  int done = 0;
+  ASSERT_EQ(std::sscanf(answer.c_str(), "%lu %d %lu", &spins, &done, &strange), 3) << answer;
+  EXPECT_EQ(strange, 0u);
+  EXPECT_EQ(Counters(entry).hits, spins);
 }
 
 TEST_F(SignalTest, HandlersNeverSeeCopiesThatMustBeLeftByTheTracer) {
