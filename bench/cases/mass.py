@@ -60,11 +60,16 @@ class Target:
             time.sleep(0.1)  # the answer keeps the daemon busy as well
 
     def arena_bytes(self):
-        """Anonymous executable memory: nobody but us maps any in this program."""
-        with open(f"/proc/{self.pid}/maps", encoding="utf-8") as maps:
-            rows = [line.split() for line in maps]
-        return sum(int(row[0].split("-")[1], 16) - int(row[0].split("-")[0], 16)
-                   for row in rows if row[1] == "r-xp" and len(row) == 5)
+        """Pages in use of anonymous executable memory: nobody but us maps any in this program."""
+        used, is_ours = 0, False
+        with open(f"/proc/{self.pid}/smaps", encoding="utf-8") as maps:
+            for line in maps:
+                words = line.split()
+                if "-" in words[0]:
+                    is_ours = words[1] == "r-xp" and len(words) == 5
+                elif words[0] == "Rss:" and is_ours:
+                    used += int(words[1]) << 10
+        return used
 
     def timed(self, work):
         """(milliseconds of all, milliseconds stopped)"""

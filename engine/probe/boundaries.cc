@@ -13,29 +13,29 @@ constexpr uint64_t kLongestFunction = 1 << 20;
 
 }  // namespace
 
-Boundaries::Decoded Boundaries::Decode(const elf::File& file, const elf::FunctionBounds& function) {
-  Decoded decoded{.starts = {}, .end = function.start.value};
-  auto offset = file.ToOffset(function.start);
-  if (!offset || function.size > kLongestFunction) return decoded;
-  auto code = file.Bytes(*offset, function.size);
-  for (size_t at = 0; at < code.size();) {
-    uint64_t address = function.start.value + at;
-    auto instruction = arch::Decode(std::span(code).subspan(at), address);
+// As far as behind `address`: most probes are at the beginning of their functions.
+void Boundaries::Extend(const elf::File& file, const elf::FunctionBounds& function,
+                        LinkAddr address, Decoded& decoded) {
+  auto offset = file.ToOffset(LinkAddr{decoded.end});
+  if (!offset || function.size > kLongestFunction) return;
+  auto code = file.Bytes(*offset, function.start.value + function.size - decoded.end);
+  for (size_t at = 0; at < code.size() && decoded.end <= address.value;) {
+    auto instruction = arch::Decode(std::span(code).subspan(at), decoded.end);
     if (!instruction.ok()) break;
-    decoded.starts.push_back(address);
+    decoded.starts.push_back(decoded.end);
     at += instruction->length;
-    decoded.end = function.start.value + at;
+    decoded.end += instruction->length;
   }
-  return decoded;
 }
 
 Boundary Boundaries::At(const elf::File& file, LinkAddr address) {
   auto function = file.FunctionAt(address);
   if (!function || function->size == 0) return Boundary::kUnknown;
   auto key = std::pair(&file, function->start.value);
-  auto found = functions_.find(key);
-  if (found == functions_.end()) found = functions_.emplace(key, Decode(file, *function)).first;
-  const Decoded& decoded = found->second;
+  auto [found, is_new] = functions_.try_emplace(key);
+  Decoded& decoded = found->second;
+  if (is_new) decoded.end = function->start.value;
+  if (decoded.end <= address.value) Extend(file, *function, address, decoded);
   if (std::binary_search(decoded.starts.begin(), decoded.starts.end(), address.value)) {
     return Boundary::kYes;
   }

@@ -24,9 +24,10 @@ class Boundaries {
  private:
   struct Decoded {
     std::vector<uint64_t> starts;  // ascending
-    uint64_t end = 0;              // decoded up to here
+    uint64_t end = 0;              // decoded up to here, or not decodable from here on
   };
-  static Decoded Decode(const elf::File& file, const elf::FunctionBounds& function);
+  static void Extend(const elf::File& file, const elf::FunctionBounds& function, LinkAddr address,
+                     Decoded& decoded);
 
   std::map<std::pair<const elf::File*, uint64_t>, Decoded> functions_;
 };

@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint64_t kPageSize = 4096;
 constexpr size_t kBlockSize = 256u << 10;
+constexpr size_t kLargestBlock = 4u << 20;
 // Each is a mapping of the target, which may have 65,530 (vm.max_map_count).
 constexpr size_t kMaxBlocks = 1024;
 // A rel32 reaches 2 GiB; the margin leaves room for the instruction itself and for the code around
@@ -84,6 +85,7 @@ std::optional<RemoteAddr> FindGap(const std::vector<elf::Mapping>& mappings, con
 }
 
 std::optional<RemoteAddr> CodeArena::Block::Take(const Window& window, size_t bytes) {
+  if (free_bytes < bytes) return std::nullopt;
   RemoteAddr lowest{RoundUp(window.low.value, kAlignment)};
   for (auto [range_start, range_size] : free_ranges) {
     RemoteAddr range_end = range_start + range_size;
@@ -91,6 +93,7 @@ std::optional<RemoteAddr> CodeArena::Block::Take(const Window& window, size_t by
     if (place >= window.high) break;
     if (place + bytes > range_end) continue;
     free_ranges.erase(range_start);
+    free_bytes -= bytes;
     if (place > range_start) free_ranges[range_start] = place - range_start;
     if (place + bytes < range_end) free_ranges[place + bytes] = range_end - (place + bytes);
     return place;
@@ -99,6 +102,7 @@ std::optional<RemoteAddr> CodeArena::Block::Take(const Window& window, size_t by
 }
 
 void CodeArena::Block::Give(RemoteAddr address, size_t bytes) {
+  free_bytes += bytes;
   auto after = free_ranges.lower_bound(address);
   if (after != free_ranges.end() && address + bytes == after->first) {
     bytes += after->second;
@@ -126,13 +130,25 @@ Result<RemoteAddr> CodeArena::Allocate(Stopped& stopped, const Window& window, s
   return NoSpace();
 }
 
+// As much as there is already, where many others may be served from it: so there are few blocks to
+// look through, however many sites there are.
+size_t CodeArena::NextBlockSize(const Window& window) const {
+  if (window.high - window.low < kReach) return kBlockSize;
+  size_t mapped = 0;
+  for (const Block& block : blocks_)
+    mapped += block.size;
+  return std::clamp(mapped / kBlockSize * kBlockSize, kBlockSize, kLargestBlock);
+}
+
 Result<CodeArena::Block*> CodeArena::MapBlock(Stopped& stopped, const Window& window, size_t size) {
   if (blocks_.size() == kMaxBlocks) return NoSpace();
   // The window may start anywhere in the block's first page.
-  size_t block_size = RoundUp(std::max(size + kPageSize, kBlockSize), kPageSize);
+  size_t least = RoundUp(std::max(size + kPageSize, kBlockSize), kPageSize);
+  size_t block_size = std::max(least, NextBlockSize(window));
   PROBED_TRY(std::string text, sys::ReadMaps(process_.pid()));
   PROBED_TRY(std::vector<elf::Mapping> mappings, elf::ParseMaps(text));
   std::optional<RemoteAddr> place = FindGap(mappings, window, block_size);
+  if (!place) place = FindGap(mappings, window, block_size = least);
   if (!place) return NoSpace();
   constexpr uint64_t kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
   PROBED_TRY(uint64_t mapped,
@@ -147,7 +163,10 @@ Result<CodeArena::Block*> CodeArena::MapBlock(Stopped& stopped, const Window& wi
                  .hint = "Linux 4.17 or newer is needed",
                  .metadata = {}};
   }
-  blocks_.push_back({.start = *place, .size = block_size, .free_ranges = {{*place, block_size}}});
+  blocks_.push_back({.start = *place,
+                     .size = block_size,
+                     .free_bytes = block_size,
+                     .free_ranges = {{*place, block_size}}});
   return &blocks_.back();
 }
 

@@ -53,12 +53,14 @@ class CodeArena {
   struct Block {
     RemoteAddr start;
     size_t size = 0;
+    size_t free_bytes = 0;
     // Free ranges by start; neighbours are merged.
     std::map<RemoteAddr, size_t> free_ranges;
 
     std::optional<RemoteAddr> Take(const Window& window, size_t bytes);
     void Give(RemoteAddr address, size_t bytes);
   };
+  size_t NextBlockSize(const Window& window) const;
   Result<Block*> MapBlock(Stopped& stopped, const Window& window, size_t size);
 
   Process& process_;
