@@ -20,7 +20,7 @@ constexpr size_t kMaxHeldBytes = 64 << 20;
 void Merger::Add(SourceId id, std::shared_ptr<RingSource> ring, const ring::ClockSample& now) {
   clock_.Add(now);  // so that the first round has an interval
   Source& source = sources_[id];
-  source.read_up_to.resize(ring->reader().cpu_count());
+  source.lanes.resize(ring->reader().cpu_count());
   source.ring = std::move(ring);
 }
 
@@ -33,8 +33,9 @@ void Merger::Hold(SourceId id, uint64_t tsc, const HitView& hit) {
 }
 
 void Merger::Take(Source& source, const ring::RawRecord& record) {
-  uint64_t& read_up_to = source.read_up_to[record.cpu];
-  read_up_to = std::max(read_up_to, record.tsc);
+  Lane& lane = source.lanes[record.cpu];
+  lane.read_up_to = std::max(lane.read_up_to, record.tsc);
+  lane.blocked_since_ns = 0;
   if (!record.scanned) source.ring->Count(record.probe);
   RingHit hit;
   if (!source.ring->Decode(record, hit)) return;
@@ -47,29 +48,46 @@ void Merger::NoteCorrupt(Source& source, const Error& error) {
   source.ring->OnCorrupt(error);
 }
 
-void Merger::Drain(Source& source, uint64_t now) {
+void Merger::Drain(Source& source, const ring::ClockSample& now) {
   // A stamp later than `now` is a lie then, which would be held for ever. Not so of a trap that
   // came between `now` and the round: it stays behind what its thread recorded meanwhile.
   for (size_t i = 0; i < source.carried; ++i)
-    source.entries[i].tsc = std::min(source.entries[i].tsc, now);
+    source.entries[i].tsc = std::min(source.entries[i].tsc, now.tsc);
   if (source.corrupt) return;
   ring::Reader& reader = source.ring->reader();
   Status status =
       reader.Drain(kRoundBytes, [&](const ring::RawRecord& record) { Take(source, record); });
   if (!status.ok()) return NoteCorrupt(source, status.error());
-  for (uint32_t cpu = 0; cpu < reader.cpu_count(); ++cpu) {
-    if (reader.AllRead(cpu)) source.read_up_to[cpu] = now;
-  }
-  source.ring->OnReadUpTo(*std::min_element(source.read_up_to.begin(), source.read_up_to.end()));
+  NoteProgress(source, now);
 }
 
-uint64_t Merger::LimitOf(const Source& source, const ring::ClockSample& now) const {
+void Merger::NoteProgress(Source& source, const ring::ClockSample& now) {
+  const ring::Reader& reader = source.ring->reader();
+  uint64_t read_up_to = now.tsc;
+  for (uint32_t cpu = 0; cpu < reader.cpu_count(); ++cpu) {
+    Lane& lane = source.lanes[cpu];
+    if (reader.AllRead(cpu)) lane.read_up_to = now.tsc;
+    if (!reader.Blocked(cpu)) {
+      lane.blocked_since_ns = 0;
+    } else if (lane.blocked_since_ns == 0) {
+      lane.blocked_since_ns = now.time.monotonic_ns;
+    }
+    read_up_to = std::min(read_up_to, lane.read_up_to);
+  }
+  source.ring->OnReadUpTo(read_up_to);
+}
+
+// The age of a record says nothing of how long its thread has been in it: whoever reads may be
+// late, and then the order of what has piled up is still to be kept.
+uint64_t Merger::LimitOf(const Source& source, const ring::ClockSample& now) {
   uint64_t limit = now.tsc;
   if (source.corrupt || source.held.bytes() > kMaxHeldBytes) return limit;
-  for (uint64_t read_up_to : source.read_up_to)
-    limit = std::min(limit, read_up_to);
-  const bool patient = clock_.At(limit).monotonic_ns + kPatienceNs > now.time.monotonic_ns;
-  return patient ? limit : now.tsc;
+  for (const Lane& lane : source.lanes) {
+    const uint64_t since = lane.blocked_since_ns;
+    const bool patient = since == 0 || since + kPatienceNs > now.time.monotonic_ns;
+    if (patient) limit = std::min(limit, lane.read_up_to);
+  }
+  return limit;
 }
 
 void Merger::Gather(const Source& source, uint64_t limit) {
@@ -137,7 +155,7 @@ Merger::Outcome Merger::Round(const ring::ClockSample& now) {
   Outcome outcome{.up_to = now.tsc};
   std::vector<std::pair<Source*, uint64_t>> limits;
   for (auto& [id, source] : sources_) {
-    Drain(source, now.tsc);
+    Drain(source, now);
     const uint64_t limit = LimitOf(source, now);
     Gather(source, limit);
     limits.emplace_back(&source, limit);

@@ -56,18 +56,23 @@ class Merger {
     uint64_t tsc = 0;
     size_t offset = 0;  // in `held`
   };
+  struct Lane {
+    uint64_t read_up_to = 0;        // no unread record's thread is behind this
+    uint64_t blocked_since_ns = 0;  // by the record in front; 0: it is not
+  };
   struct Source {
     std::shared_ptr<RingSource> ring;
-    std::vector<uint64_t> read_up_to;  // for each CPU: no unread record's thread is behind this
+    std::vector<Lane> lanes;  // for each CPU
     bool corrupt = false;
     PackedHits held;
     std::vector<Entry> entries;
     size_t carried = 0;  // of them, those from before this round: read before its `now` was taken
   };
   void Take(Source& source, const ring::RawRecord& record);
-  void Drain(Source& source, uint64_t now);
+  void Drain(Source& source, const ring::ClockSample& now);
+  static void NoteProgress(Source& source, const ring::ClockSample& now);
   void NoteCorrupt(Source& source, const Error& error);
-  uint64_t LimitOf(const Source& source, const ring::ClockSample& now) const;
+  static uint64_t LimitOf(const Source& source, const ring::ClockSample& now);
   void Gather(const Source& source, uint64_t limit);
   void SortReady();
   static void KeepAfter(Source& source, uint64_t limit);

@@ -117,9 +117,11 @@ Status Reader::DrainCpu(uint32_t cpu, uint64_t max_bytes, const Sink& sink) {
   PROBED_TRY(const uint64_t head, LoadHead(cpu));
   const uint64_t begin = cpus_[cpu].tail;
   uint64_t position = begin;
+  cpus_[cpu].blocked = false;
   while (position != head && (position == begin || position - begin < max_bytes)) {
     const Place place = PlaceAt(cpu, position);
-    if (place.length == 0) break;
+    cpus_[cpu].blocked = place.length == 0;
+    if (cpus_[cpu].blocked) break;
     if (!Fits(place, head)) return Corrupt(cpu, "record out of range");
     PROBED_RETURN_IF_ERROR(Deliver(cpu, place, sink));
     position += place.length;
@@ -157,6 +159,7 @@ Status Reader::DrainRestOf(uint32_t cpu, const Sink& sink) {
   }
   GiveBack(cpu, head);
   cpus_[cpu].all_read = true;
+  cpus_[cpu].blocked = false;
   return {};
 }
 

@@ -57,6 +57,8 @@ class Reader {
   // Whether the last drain has read all that was reserved on this CPU when it began. If not, a
   // record that is still being written stands before others, or `max_bytes` was reached.
   bool AllRead(uint32_t cpu) const { return cpus_[cpu].all_read; }
+  // Whether it was the former.
+  bool Blocked(uint32_t cpu) const { return cpus_[cpu].blocked; }
   uint32_t cpu_count() const { return geometry_.cpu_count; }
   // The process has ended: what is still uncommitted in front of others never will be. Hands over
   // what stands behind such holes where their length can be told.
@@ -72,6 +74,7 @@ class Reader {
     uint64_t scanned = 0;  // what lies before it was named by Scan
     uint64_t used = 0;     // bytes from the ring's beginning that may have pages
     bool all_read = true;
+    bool blocked = false;
   };
   struct Place {
     uint64_t position = 0;

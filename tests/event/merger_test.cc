@@ -117,6 +117,39 @@ TEST_F(MergerTest, ButNotLongerThanItIsPatient) {
   EXPECT_EQ(Round(200 + 2 * second), (Expected{2}));
 }
 
+// Thread 1 went from CPU 0 to CPU 1, and nobody read for long.
+TEST_F(MergerTest, KeepsTheOrderOfWhatHasPiledUp) {
+  const uint64_t second = 1'000'000'000 / kNsPerTick;
+  constexpr uint64_t kMany = 100'000;  // more than a round reads
+  auto puppet = std::make_shared<RingPuppet>(ring::Geometry{.cpu_count = 2, .ring_bytes = 8 << 20});
+  merger_.Add(3, puppet, At(10));
+  for (uint64_t number = 0; number < kMany; ++number)
+    ASSERT_TRUE(puppet->Record(0, 1, 20 + number, number));
+  ASSERT_TRUE(puppet->Record(1, 1, 20 + kMany, kMany));
+  uint64_t next = 0;
+  for (uint64_t round = 0; round < 10; ++round) {
+    merger_.Round(At((5 + round) * second));
+    for (std::vector<uint64_t> numbers = Numbers(); !numbers.empty(); numbers = Numbers()) {
+      for (const uint64_t number : numbers)
+        ASSERT_EQ(number, next++);
+    }
+  }
+  EXPECT_EQ(next, kMany + 1);
+}
+
+// The record in front is old because nobody read it, not because its thread stands still.
+TEST_F(MergerTest, IsPatientFromWhenItLooks) {
+  const uint64_t second = 1'000'000'000 / kNsPerTick;
+  puppet_->Record(0, 1, 100, 0);
+  auto held = puppet_->producer().Reserve(0, 8);
+  puppet_->Record(1, 2, 120, 2);
+  EXPECT_EQ(Round(5 * second), (Expected{0}));
+  const uint64_t number = 1;
+  puppet_->producer().Fill(*held, RingPuppet::ToHit(2, 110, number));
+  puppet_->producer().Commit(*held);
+  EXPECT_EQ(Round(6 * second), (Expected{1, 2}));
+}
+
 TEST_F(MergerTest, AnUnreadRestHoldsBackOnlyWhatCouldBeLaterThanIt) {
   puppet_->Record(0, 1, 50, 0);
   EXPECT_EQ(Round(60), (Expected{0}));
