@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "base/file.h"
 
@@ -83,7 +82,10 @@ std::vector<uint8_t> Image::Read(uint64_t offset, uint64_t size) const {
 
 bool Image::ReadInto(uint64_t offset, void* out, size_t size) const {
   if (!Holds(offset, size)) return false;
-  if (!fd_.valid()) return std::memcpy(out, bytes_.data() + offset, size) != nullptr;
+  if (!fd_.valid()) {
+    std::copy_n(bytes_.data() + offset, size, static_cast<uint8_t*>(out));
+    return true;
+  }
   for (size_t done = 0; done < size;) {
     ssize_t count = ::pread(fd_.get(), static_cast<uint8_t*>(out) + done, size - done,
                             static_cast<off_t>(offset + done));

@@ -84,8 +84,8 @@ Status Reader::Deliver(uint32_t cpu, Place place, const Sink& sink) {
   std::byte* const header = At(cpu, place.position);
   const auto bytes = Load<uint32_t>(header + offsetof(RecordHeader, payload_bytes));
   if (bytes > place.length - sizeof(RecordHeader)) return Corrupt(cpu, "payload out of range");
-  payload_.resize(bytes);
-  std::memcpy(payload_.data(), header + sizeof(RecordHeader), bytes);
+  const std::byte* const payload = header + sizeof(RecordHeader);
+  payload_.assign(payload, payload + bytes);
   sink({.scanned = place.position < cpus_[cpu].scanned,
         .cpu = cpu,
         .probe = probe,

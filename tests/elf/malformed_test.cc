@@ -226,6 +226,13 @@ TEST(Malformed, ATableThatClaimsASparseTerabyteIsNotReadWhole) {
   EXPECT_LT(usage.ru_maxrss, 2 << 20) << "KiB";
 }
 
+TEST(Malformed, AnEmptyImageIsReadToItsEnd) {
+  const Image image(std::vector<uint8_t>{});
+  EXPECT_TRUE(image.ReadInto(0, nullptr, 0));
+  EXPECT_FALSE(image.Holds(0, 1));
+  EXPECT_TRUE(image.Read(0, 1).empty());
+}
+
 // libelf would make room for all of them when it opens the file.
 TEST(Malformed, AClaimOfManySparseSectionsIsRefused) {
   Bytes bytes = ReadBytes(Fixture("pie"));
