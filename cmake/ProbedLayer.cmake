@@ -33,7 +33,8 @@ function(probed_layer name)
   endif()
 endfunction()
 
-# probed_test(NAME SOURCES file... DEPS target...): one GoogleTest binary, registered case by case.
+# probed_test(NAME SOURCES file... DEPS target...): one GoogleTest binary, registered case by case,
+# each with the binary's name as its label.
 # LOCK name: its cases do not run beside others with that lock.
 function(probed_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT;LOCK" "SOURCES;DEPS" ${ARGN})
@@ -43,10 +44,13 @@ function(probed_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  if(PROBED_SANITIZE)
+    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 5")  # what is instrumented is slower
+  endif()
   set(lock)
   if(ARG_LOCK)
     set(lock RESOURCE_LOCK ${ARG_LOCK})
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
-    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} PROPERTIES TIMEOUT ${ARG_TIMEOUT} ${lock})
+    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} PROPERTIES LABELS ${name} TIMEOUT ${ARG_TIMEOUT} ${lock})
 endfunction()
