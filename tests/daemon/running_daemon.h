@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -22,6 +23,8 @@ namespace probed::daemon {
 
 // A sanitizer's allocator keeps what was freed: memory in use says nothing about the daemon then.
 inline constexpr bool kHasSanitizer = !std::string_view(PROBED_SANITIZE).empty();
+// Bounds a call; an instrumented daemon takes half a minute for ten thousand definitions.
+inline constexpr std::chrono::seconds kCallDeadline{kHasSanitizer ? 300 : 30};
 
 struct Client {
   explicit Client(std::shared_ptr<grpc::Channel> shared);
@@ -61,7 +64,7 @@ std::string VictimPath();
 template <class Stub, class Method, class Request, class Response>
 grpc::Status Call(Stub& stub, Method method, const Request& request, Response& response) {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  context.set_deadline(std::chrono::system_clock::now() + kCallDeadline);
   return (stub.*method)(&context, request, &response);
 }
 
