@@ -16,6 +16,8 @@
 #include <spdlog/spdlog.h>
 
 #include "daemon/event_loop.h"
+#include "daemon/guard.h"
+#include "daemon/journal_file.h"
 #include "daemon/logging.h"
 #include "daemon/net/address.h"
 #include "daemon/net/connections.h"
@@ -28,14 +30,17 @@ namespace {
 
 constexpr std::chrono::milliseconds kHealthBudget{2000};
 constexpr std::chrono::seconds kHealthInterval{10};
+constexpr std::chrono::seconds kShortLife{1};
+constexpr int kMostShortLives = 5;
 
-engine::EngineOptions ToEngineOptions(const Limits& limits,
-                                      const OptimizationConfig& optimization) {
+engine::EngineOptions ToEngineOptions(const Limits& limits, const OptimizationConfig& optimization,
+                                      int patch_journal) {
   engine::EngineOptions options;
   options.max_targets = static_cast<uint32_t>(limits.max_targets);
   options.max_probes = static_cast<uint32_t>(limits.max_probes);
   options.optimization.enabled = optimization.enabled;
   options.optimization.ring_bytes = static_cast<uint64_t>(optimization.ring_bytes);
+  options.patch_journal = patch_journal;
   return options;
 }
 
@@ -49,9 +54,12 @@ Sessions::Actions ActionsOn(engine::Engine& engine) {
 
 // Members end in reverse order: sockets, calls, sessions, and last the engine, which detaches.
 struct Daemon::State {
-  State(DaemonOptions given, UniqueFd signal_fd, std::unique_ptr<engine::Engine> started)
+  State(DaemonOptions given, UniqueFd signal_fd, UniqueFd patches, Guard started_guard,
+        std::unique_ptr<engine::Engine> started)
       : options(std::move(given)),
         signals(std::move(signal_fd)),
+        journal(std::move(patches)),
+        guard(std::move(started_guard)),
         engine(std::move(started)),
         sessions(ActionsOn(*engine)),
         connections(context, options.config.admin_group) {}
@@ -62,14 +70,20 @@ struct Daemon::State {
   Status ServePrivate(int fd);
   Status WatchSignals();
   Status WatchHealth();
+  Status WatchGuard();
+  Status StartGuard();
 
   void Accept(const UnixListener& listener);
   void OnSignal();
   void CheckHealth();
+  void OnGuardEnded();
   void Reload();
 
   DaemonOptions options;
   UniqueFd signals;
+  UniqueFd journal;
+  Guard guard;
+  int short_lived_guards = 0;
   std::unique_ptr<engine::Engine> engine;
   Authorizer authorizer;
   Sessions sessions;
@@ -97,12 +111,18 @@ Result<UniqueFd> BlockSignals() {
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::Start(DaemonOptions options, UniqueFd signals) {
-  PROBED_TRY(auto engine, engine::Engine::Create(
-                              ToEngineOptions(options.config.limits, options.config.optimization)));
   const std::optional<int> private_fd = options.private_fd;
-  auto state = std::make_unique<State>(std::move(options), std::move(signals), std::move(engine));
+  const std::string directory = private_fd ? "" : RuntimeDirectory();
+  PROBED_TRY(UniqueFd journal, CreateJournal(directory));
+  PROBED_TRY(Guard guard, Guard::Start(journal.get()));
+  PROBED_TRY(auto engine, engine::Engine::Create(ToEngineOptions(
+                              options.config.limits, options.config.optimization, journal.get())));
+  CleanLeftovers(directory, *engine);
+  auto state = std::make_unique<State>(std::move(options), std::move(signals), std::move(journal),
+                                       std::move(guard), std::move(engine));
   PROBED_RETURN_IF_ERROR(state->loop.Open());
   PROBED_RETURN_IF_ERROR(state->WatchSignals());
+  PROBED_RETURN_IF_ERROR(state->WatchGuard());
   PROBED_RETURN_IF_ERROR(private_fd ? state->ServePrivate(*private_fd) : state->Listen());
   PROBED_RETURN_IF_ERROR(state->WatchHealth());
   return std::unique_ptr<Daemon>(new Daemon(std::move(state)));
@@ -190,6 +210,28 @@ void Daemon::State::OnSignal() {
   }
   spdlog::info("signal {}: stopping", info.ssi_signo);
   loop.Stop();
+}
+
+Status Daemon::State::WatchGuard() {
+  return loop.Watch(guard.ended_fd(), EPOLLIN, [this] { OnGuardEnded(); });
+}
+
+Status Daemon::State::StartGuard() {
+  PROBED_TRY(guard, Guard::Start(journal.get()));
+  return WatchGuard();
+}
+
+void Daemon::State::OnGuardEnded() {
+  loop.Unwatch(guard.ended_fd());
+  const bool lived = guard.Reap() >= kShortLife;
+  short_lived_guards = lived ? 0 : short_lived_guards + 1;
+  if (short_lived_guards > kMostShortLives) {
+    spdlog::error("the guard process keeps ending; targets are not protected from our death");
+    return;
+  }
+  spdlog::warn("the guard process {} has ended; starting another", guard.pid());
+  const Status started = StartGuard();
+  if (!started.ok()) spdlog::error("{}", started.error().ToString());
 }
 
 void Daemon::State::Reload() {

@@ -2,12 +2,14 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "base/standard_fds.h"
 #include "daemon/daemon.h"
+#include "daemon/guard.h"
 #include "daemon/logging.h"
 #include "daemon/version.h"
 
@@ -85,6 +87,9 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   probed::OpenStandardFds();
+  if (argc == 2 && std::strcmp(argv[1], probed::daemon::kGuardOption) == 0) {
+    return probed::daemon::RunGuard();
+  }
   int status = probed::daemon::Main(argc, argv);
   std::fflush(nullptr);
   // Everything has been given back. gRPC 1.51's global destructors can wait ten seconds for a poll

@@ -13,7 +13,12 @@ namespace probed::engine {
 Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
-  auto state = std::make_unique<State>(options);
+  std::shared_ptr<probe::PatchJournal> patches;
+  // A handler that waits for an heir who is not let in would wait forever.
+  if (options.patch_journal >= 0 && HeirsMayAttach(ReadPrivileges())) {
+    PROBED_TRY(patches, probe::PatchJournal::Create(options.patch_journal));
+  }
+  auto state = std::make_unique<State>(options, std::move(patches));
   PROBED_TRY(state->tracer, tracee::Tracer::Start(state->controller));
   state->tracer->Call([&] { state->controller.set_tracer(state->tracer.get()); });
   state->hub.set_on_deserted([state = state.get()] {

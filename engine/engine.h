@@ -19,7 +19,8 @@
 
 namespace probed::probe {
 class PatchPlanner;
-}
+struct JournaledProcess;
+}  // namespace probed::probe
 
 namespace probed::engine {
 
@@ -190,6 +191,16 @@ struct EngineOptions {
   uint32_t max_targets = 1024;
   uint32_t max_probes = 200'000;
   OptimizationOptions optimization;
+  // An empty file on a memory file system, in which everything is written down that somebody else
+  // has to undo if this process dies; -1: none. Not closed.
+  int patch_journal = -1;
+};
+
+struct SalvageReport {
+  uint32_t processes = 0;  // that were alive and had something of ours
+  uint32_t sites = 0;
+  uint32_t returns = 0;
+  std::vector<Error> errors;
 };
 
 struct EngineInfo {
@@ -242,12 +253,17 @@ class Engine {
   Result<void> SetOptimization(bool enabled);
   bool optimization();
 
+  // Gives back what the dead writer of a patch journal left in processes, and strikes it out.
+  SalvageReport Salvage(int patch_journal);
+
   std::unique_ptr<event::Subscription> Subscribe(event::SubscribeOptions options);
   EngineInfo Info();
   // True when the tracer thread answered a no-op within `budget` (for the watchdog).
   bool Healthy(std::chrono::milliseconds budget);
 
  private:
+  Result<DetachReport> SalvageOne(const probe::JournaledProcess& left);
+
   struct State;
   explicit Engine(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

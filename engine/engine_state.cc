@@ -22,14 +22,15 @@ Error TargetNotFound(TargetId id) {
                .metadata = {{"pid", std::to_string(id.pid)}}};
 }
 
-Engine::State::State(const EngineOptions& engine_options)
+Engine::State::State(const EngineOptions& engine_options,
+                     std::shared_ptr<probe::PatchJournal> patches)
     : options(engine_options),
       controller(
           hub, files,
           {.enabled = options.optimization.enabled,
            .ring_bytes = options.optimization.ring_bytes,
            .planner = options.optimization.planner},
-          [this](const auto& state, auto change) { OnGone(state, change); },
+          std::move(patches), [this](const auto& state, auto change) { OnGone(state, change); },
           [this](auto& state) { Track(state); }) {}
 
 Target* Engine::State::FindTarget(TargetId id) {

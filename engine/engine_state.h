@@ -31,7 +31,7 @@ struct Target {
 };
 
 struct Engine::State {
-  explicit State(const EngineOptions& engine_options);
+  State(const EngineOptions& engine_options, std::shared_ptr<probe::PatchJournal> patches);
 
   // Tracer thread.
   Target* FindTarget(TargetId id);

@@ -38,6 +38,12 @@ Privileges ReadPrivileges() {
           .ptrace_is_filtered = sys::IsPtraceFiltered()};
 }
 
+// From scope 1 on, what lets us attach without the capability (being an ancestor, PR_SET_PTRACER)
+// is ours alone.
+bool HeirsMayAttach(const Privileges& privileges) {
+  return privileges.yama_scope <= 0 || (privileges.capabilities >> CAP_SYS_PTRACE & 1) != 0;
+}
+
 std::vector<std::string> Describe(const Privileges& privileges) {
   auto has = [&](int capability) { return (privileges.capabilities >> capability & 1) != 0; };
   const bool privileged = has(CAP_SYS_PTRACE);

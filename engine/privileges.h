@@ -18,6 +18,9 @@ struct Privileges {
 
 Privileges ReadPrivileges();
 
+// Whether another process with the same privileges could take over our targets. Pure.
+bool HeirsMayAttach(const Privileges& privileges);
+
 // One line each. Pure.
 std::vector<std::string> Describe(const Privileges& privileges);
 

@@ -7,9 +7,11 @@
 
 #include "engine/probe/detacher.h"
 #include "engine/probe/fork.h"
+#include "engine/probe/salvage.h"
 #include "engine/probe/shadow_returns.h"
 #include "engine/probe/stop_deadline.h"
 #include "engine/probe/trap_signal.h"
+#include "engine/tracee/remote_call.h"
 
 namespace probed::probe {
 namespace {
@@ -24,9 +26,10 @@ How HowToGoOn(const ProcessState* state) {
 }  // namespace
 
 Controller::Controller(event::Hub& hub, FileCache& files, OptimizerOptions optimization,
-                       OnGone on_gone, OnNew on_new)
+                       std::shared_ptr<PatchJournal> patches, OnGone on_gone, OnNew on_new)
     : hub_(hub),
       drainer_(hub),
+      patches_(std::move(patches)),
       optimizer_(std::move(optimization), files, hub, drainer_),
       watcher_(files),
       hits_(
@@ -46,7 +49,7 @@ void Controller::set_tracer(tracee::Tracer* tracer) {
 }
 
 ProcessState& Controller::MakeState(tracee::Process& process, std::shared_ptr<ProbeGroup> group) {
-  auto state = std::make_unique<ProcessState>(process, std::move(group));
+  auto state = std::make_unique<ProcessState>(process, std::move(group), patches_);
   ProcessState& made = *state;
   process.set_extension(std::move(state));
   made.executable = ExecutableOf(made.id.pid);
@@ -109,6 +112,36 @@ Result<DetachReport> Controller::Detach(ProcessState& state) {
   PROBED_TRY(DetachReport report, Detacher(*tracer_, hits_, optimizer_).Detach(state, leaving));
   hub_.Publish(notice);
   return report;
+}
+
+// No thread enters the handler while it is traced; those that are in it leave by sigreturn, after
+// three more calls if the signal was sent.
+void Controller::LeaveHandler(tracee::Stopped& stopped, const ProcessState& state) {
+  constexpr int kMostCalls = 8;
+  for (int i = 0; i < kMostCalls && state.rescue.Contains(RemoteAddr{stopped.regs().rip}); ++i) {
+    if (!tracee::RunThroughSyscall(stopped).ok()) return;  // it has been killed
+  }
+}
+
+Result<DetachReport> Controller::Salvage(tracee::Process& process, const JournaledProcess& left) {
+  ProcessState& state = MakeState(process, MakeGroup(process));
+  state.leaving = true;
+  state.keeps_memory = true;
+  AdoptLeftovers(state, left);
+  auto prepare = [&](std::vector<tracee::Stopped*>& threads) -> Status {
+    if (threads.empty()) return {};
+    LookAtTrapAction(*threads.front(), state);
+    PROBED_RETURN_IF_ERROR(UndoJumps(threads, state, left));
+    for (tracee::Stopped* thread : threads) {
+      LeaveHandler(*thread, state);
+      CorrectInterrupted(*thread, state);
+    }
+    return {};
+  };
+  for (const auto& [tid, thread] : process.threads())
+    LookAtTrapMask(*thread);
+  PROBED_RETURN_IF_ERROR(tracer_->WithAllStopped(process, kStopDeadline, prepare));
+  return Detacher(*tracer_, hits_, optimizer_).Detach(state, [] {});
 }
 
 void Controller::RunHooks(tracee::Stopped& stopped, ProcessState& state, RemoteAddr address) {

@@ -12,6 +12,7 @@
 #include "engine/probe/installer.h"
 #include "engine/probe/module_watcher.h"
 #include "engine/probe/optimizer.h"
+#include "engine/probe/patch_journal.h"
 #include "engine/probe/process_state.h"
 #include "engine/tracee/tracer.h"
 
@@ -25,13 +26,16 @@ class Controller final : public tracee::Observer {
   // Told of every process that becomes a target.
   using OnNew = std::function<void(ProcessState&)>;
 
-  Controller(event::Hub& hub, FileCache& files, OptimizerOptions optimization, OnGone on_gone,
-             OnNew on_new);
+  // `patches` may be null: nobody can undo what we have done if we die.
+  Controller(event::Hub& hub, FileCache& files, OptimizerOptions optimization,
+             std::shared_ptr<PatchJournal> patches, OnGone on_gone, OnNew on_new);
   void set_tracer(tracee::Tracer* tracer);
 
   // Makes a freshly attached or launched process a root target.
   Result<ProcessState*> Adopt(tracee::Process& process);
   Result<DetachReport> Detach(ProcessState& state);
+  // Takes what a dead daemon left out of a process just attached to, and lets it go.
+  Result<DetachReport> Salvage(tracee::Process& process, const JournaledProcess& left);
   Installer& installer() { return installer_; }
   Optimizer& optimizer() { return optimizer_; }
   // What was recorded before the call is published when it returns. Any thread.
@@ -61,8 +65,11 @@ class Controller final : public tracee::Observer {
   void Announce(const ProcessState& state, event::TargetChange change, int exit_status,
                 std::string detail);
 
+  static void LeaveHandler(tracee::Stopped& stopped, const ProcessState& state);
+
   event::Hub& hub_;
   event::Drainer drainer_;
+  std::shared_ptr<PatchJournal> patches_;
   Optimizer optimizer_;
   ModuleWatcher watcher_;
   HitHandler hits_;

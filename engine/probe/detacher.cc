@@ -80,6 +80,7 @@ Status RestoreSites(tracee::Stopped& stopped, HitHandler& hits, ProcessState& st
 
 // Under seccomp our memory stays where it is: nothing of the program leads there.
 Status ReleaseMemory(tracee::Stopped& stopped, ProcessState& state, const TargetRing* ring) {
+  if (state.keeps_memory) return {};
   Status released = ring != nullptr ? ring->Unmap(stopped) : Status();
   if (released.ok()) released = state.process.arena().Release(stopped);
   return !released.ok() && released.error().reason == "SECCOMP_ACTIVE" ? Status() : released;
@@ -144,6 +145,7 @@ Status Detacher::Clean(tracee::Stopped& stopped, ProcessState& state, DetachRepo
   // All are stopped already, and stay so: this names them.
   PROBED_RETURN_IF_ERROR(tracer_.WithAllStopped(state.process, kStopDeadline, leave));
   IgnoreTrapsAgain(stopped, state);
+  RemoveRescue(stopped, state);
   return may_be_inside ? Status() : ReleaseMemory(stopped, state, state.ring.get());
 }
 
@@ -182,6 +184,7 @@ Result<DetachReport> Detacher::CleanFork(tracee::Stopped& stopped, const Process
   std::vector<tracee::Stopped*> threads{&stopped};
   PROBED_RETURN_IF_ERROR(RestoreAll(threads, state, report));
   IgnoreTrapsAgain(stopped, state);
+  RemoveRescue(stopped, state);
   Status released = ReleaseMemory(stopped, state, parent.ring.get());
   if (!released.ok()) AddWarning(report, released.error().message);
   return report;

@@ -14,6 +14,9 @@ void InheritState(const ProcessState& parent, ProcessState& child, tracee::Threa
     child.sites.Insert(std::move(copy));
   }
   child.sites.CopyTrampolines(parent.sites);
+  child.rescue = parent.rescue;
+  child.keeps_memory = parent.keeps_memory;
+  (void)child.journal.CopyFrom(parent.journal);
   child.trampoline = parent.trampoline;
   child.loading = parent.loading;
   child.trap_action = parent.trap_action;
@@ -25,7 +28,10 @@ void InheritState(const ProcessState& parent, ProcessState& child, tracee::Threa
   ReturnStack& returns = ThreadState::Of(thread).returns;
   for (const auto& [tid, other] : parent.process.threads()) {
     for (const auto& frame : ThreadState::Of(*other).returns.frames()) {
-      returns.Push(frame.Inherit());
+      PendingReturn inherited = frame.Inherit();
+      auto record = child.journal.AddReturn(frame.slot, frame.real_return);
+      if (record.ok()) inherited.record = std::move(record).value();
+      returns.Push(std::move(inherited));
     }
   }
 }

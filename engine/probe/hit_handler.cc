@@ -223,7 +223,7 @@ Resumption HitHandler::Execute(tracee::Stopped& stopped, ProcessState& state, Si
       return GoOn(state);
     }
   }
-  stopped.mutable_regs().rip = site.copy_address().value;
+  stopped.GoToCopy(site.copy_address());
   if (site.copy().boosted || site.copy().ends_in_trap) return GoOn(state);
   ThreadState::Of(stopped.thread()).stepping = site.address();
   return {.how = How::kStep};

@@ -205,6 +205,14 @@ void JumpBatch::Enter(tracee::Stopped& thread) {
   thread.mutable_regs() = regs;
 }
 
+Status JumpBatch::Journal(const Optimization& optimization) {
+  for (const CodePatch& patch : optimization.patches) {
+    PROBED_RETURN_IF_ERROR(
+        state_.journal.PutPatch(optimization.site, patch.address, patch.original, patch.patched));
+  }
+  return {};
+}
+
 Result<bool> JumpBatch::Optimize(std::vector<std::shared_ptr<Optimization>> ready) {
   auto is_in_the_way = [&](RemoteAddr ip) {
     if (state_.sites.FindByCopy(ip) != nullptr) return true;
@@ -223,7 +231,8 @@ Result<bool> JumpBatch::Optimize(std::vector<std::shared_ptr<Optimization>> read
   bool may_change = DropInterrupted(selected);
   may_change |= DropReturnedTo(selected);
   for (const auto& [site, optimization] : selected) {
-    Status done = site->Optimize(code, optimization);
+    Status done = Journal(*optimization);
+    if (done.ok()) done = site->Optimize(code, optimization);
     if (done.ok()) {
       site->set_obstacle("");
       state_.sites.Reindex(*site, nullptr);
@@ -275,6 +284,7 @@ Status JumpBatch::Unoptimize(std::span<Site* const> sites, const EvaluateRest& e
     if (site != nullptr && leaving.contains(site)) Leave(*thread, *site, evaluate);
   }
   tracee::CodeMemory code(*threads_.front());
+  std::vector<std::shared_ptr<const Optimization>> undone_jumps;
   Status result;
   for (Site* site : sites) {
     auto optimization = site->optimization();
@@ -283,7 +293,13 @@ Status JumpBatch::Unoptimize(std::span<Site* const> sites, const EvaluateRest& e
     if (!undone.ok() && result.ok()) result = std::move(undone);
     if (site->optimization()) continue;
     state_.sites.Reindex(*site, optimization.get());
-    state_.Retire(std::move(optimization));
+    state_.Retire(optimization);
+    undone_jumps.push_back(std::move(optimization));
+  }
+  code.Flush();
+  for (const auto& optimization : undone_jumps) {  // of what does not stand there any more
+    for (const CodePatch& patch : optimization->patches)
+      state_.journal.RemovePatch(patch.address, patch.original.size());
   }
   return result;
 }

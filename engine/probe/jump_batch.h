@@ -44,6 +44,7 @@ class JumpBatch {
   void GiveUp(const std::shared_ptr<Optimization>& optimization, std::string why);
   bool DropInterrupted(std::vector<Ready>& ready);
   bool DropReturnedTo(std::vector<Ready>& ready);
+  Status Journal(const Optimization& optimization);
   void Enter(tracee::Stopped& thread);
   void TakeReturnsOver(const EvaluateRest& evaluate, ReturnHandler& returns);
   void Leave(tracee::Stopped& thread, Site& site, const EvaluateRest& evaluate);

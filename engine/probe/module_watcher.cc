@@ -110,6 +110,7 @@ void ModuleWatcher::ForgetUnmapped(ProcessState& state, const AddressSpace& spac
   for (Site* site : unmapped) {
     site->ForgetPatch();
     auto optimization = site->optimization();
+    state.journal.Remove(JournalRecord::kSite, site->address());
     state.sites.Erase(site->address());
     // What it has hijacked may still return: of a function that has gone on in another (a tail
     // call).
@@ -137,6 +138,7 @@ void ModuleWatcher::FindReferenceCounters(tracee::Stopped& stopped, ProcessState
     const elf::Module* module = definition != nullptr ? space.Find(*definition) : nullptr;
     if (module == nullptr) continue;
     auto counter = AddressSpace::Writable(*module, FileOffset{definition->ref_ctr_offset});
+    if (counter) (void)state.journal.Put(RecordOf(*site, counter));
     if (counter) site->SetReferenceCounter(stopped, *counter);
   }
 }

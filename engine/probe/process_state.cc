@@ -52,10 +52,12 @@ ThreadState& ThreadState::Of(tracee::Thread& thread) {
   return static_cast<ThreadState&>(*thread.extension());
 }
 
-ProcessState::ProcessState(tracee::Process& traced, std::shared_ptr<ProbeGroup> probe_group)
+ProcessState::ProcessState(tracee::Process& traced, std::shared_ptr<ProbeGroup> probe_group,
+                           std::shared_ptr<PatchJournal> patches)
     : process(traced),
       id{.pid = traced.pid(), .start_ticks = traced.start_ticks()},
-      group(std::move(probe_group)) {
+      group(std::move(probe_group)),
+      journal(std::move(patches), id.pid, id.start_ticks) {
   group->processes.push_back(this);
 }
 
@@ -134,6 +136,8 @@ void ProcessState::ForgetMemory() {
     site->ForgetPatch();
   sites.Clear();
   retired_.clear();
+  journal.Clear();
+  rescue = Rescue();
   trampoline = {};
   loading = false;
   stacks_migrate = false;

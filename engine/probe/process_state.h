@@ -12,7 +12,9 @@
 
 #include "base/address.h"
 #include "engine/event/drainer.h"
+#include "engine/probe/patch_journal.h"
 #include "engine/probe/probe.h"
+#include "engine/probe/rescue.h"
 #include "engine/probe/return_stack.h"
 #include "engine/probe/signal_action.h"
 #include "engine/probe/site_table.h"
@@ -54,7 +56,8 @@ class ThreadState final : public tracee::Extension {
 
 class ProcessState final : public tracee::Extension {
  public:
-  ProcessState(tracee::Process& process, std::shared_ptr<ProbeGroup> probe_group);
+  ProcessState(tracee::Process& process, std::shared_ptr<ProbeGroup> probe_group,
+               std::shared_ptr<PatchJournal> patches);
   ~ProcessState() override;
   // Null for a process that is not ours yet.
   static ProcessState* Of(tracee::Process& process);
@@ -62,6 +65,8 @@ class ProcessState final : public tracee::Extension {
   tracee::Process& process;
   const event::TargetId id;
   const std::shared_ptr<ProbeGroup> group;
+  ProcessJournal journal;  // what somebody else must undo if we die
+  Rescue rescue;           // and what keeps the process alive until then
   SiteTable sites;
   // Where a hijacked function returns to: one int3 in the arena. 0 until the first return probe.
   RemoteAddr trampoline;
@@ -71,6 +76,10 @@ class ProcessState final : public tracee::Extension {
   uint32_t images = 0;
   // It is being detached from: nothing may be armed any more, in new images and children neither.
   bool leaving = false;
+  // Our memory stays mapped: while nobody traced it, the program may have gone off into a signal
+  // handler from there.
+  bool keeps_memory = false;
+  uint64_t rescue_kept_ns = 0;  // when the handler was last put in place again
   // What the program does on SIGTRAP; nothing: the default. See trap_signal.h.
   std::optional<SignalAction> trap_action;
   // The same for SIGSEGV and SIGBUS: fault_signal.h.

@@ -148,6 +148,9 @@ bool ReturnHandler::Redirect(tracee::Stopped& stopped, ProcessState& state, uint
   (void)returns.EndWalk(slot);  // one that ended where no handler begins
   returns.Reap(slot,
                [&](const auto& other) { return Holds(stopped, other.slot, other.trampoline); });
+  auto record = state.journal.AddReturn(slot, frame.real_return);
+  if (!record.ok()) return false;
+  frame.record = std::move(record).value();
   return WriteWord(stopped, slot, trampoline);
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/probe/patch_journal.h"
 #include "engine/probe/probe.h"
 
 namespace probed::probe {
@@ -50,6 +51,7 @@ struct PendingReturn {
   bool lifted = false;              // the real address is back in place for an unwinder
   std::vector<uint64_t> arguments;  // $arg1... at entry
   std::vector<OutstandingReturn> probes;  // newest first
+  ReturnRecord record;                    // of who hijacked the slot
 
   // For somebody who returns from the same call a second time: OutstandingReturn::Inherit().
   PendingReturn Inherit() const;

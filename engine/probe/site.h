@@ -110,6 +110,9 @@ class Site {
 
   // A USDT semaphore: 16 bits in the program's data, raised while the site is armed.
   void SetReferenceCounter(tracee::Stopped& stopped, RemoteAddr counter);
+  RemoteAddr reference_counter() const { return reference_counter_; }
+  // Of a site that was armed before we knew it.
+  void AdoptReferenceCounter(RemoteAddr counter) { reference_counter_ = counter; }
   // Where the file has it, if a probe names one whose data is not mapped yet.
   const lang::Definition* MissingReferenceCounter() const;
 

@@ -3,11 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <span>
+
+#include "engine/detour/trap_handler.h"
+#include "engine/probe/trap_signal.h"
 
 namespace probed::probe {
 
 namespace {
+
+// Of a copy in its slot; keeps the alignment.
+constexpr size_t kCopyPlace = 16;
 
 // Whoever installs has made jumps breakpoints before, if it could.
 Error Displaced(RemoteAddr address) {
@@ -20,24 +27,40 @@ Error Displaced(RemoteAddr address) {
 
 }  // namespace
 
+JournalRecord RecordOf(const Site& site, std::optional<RemoteAddr> reference_counter) {
+  const auto& instruction = site.instruction();
+  JournalRecord record{.kind = JournalRecord::kSite,
+                       .address = site.address().value,
+                       .other = site.copy_address().value,
+                       .extra = reference_counter.value_or(site.reference_counter()).value,
+                       .length = instruction.length};
+  record.bytes = instruction.bytes;
+  return record;
+}
+
 Status SyncSite(tracee::CodeMemory& code, Site& site) {
   return site.wanted() ? site.Arm(code) : site.Disarm(code);
 }
 
-// The rest of a slot is breakpoints, so that nothing can run off a copy's end.
+// The rest of a slot is breakpoints, so that nothing can run off a copy's end. In front of the copy
+// stands its mark.
 Status Transaction::PrepareCopy(Site& site) {
-  auto slot = state_.process.arena().Allocate(stopped_, tracee::Window::Around(site.address()),
-                                              arch::kMaxCopySize);
+  constexpr size_t kSlotSize = kCopyPlace + arch::kMaxCopySize;
+  auto slot =
+      state_.process.arena().Allocate(stopped_, tracee::Window::Around(site.address()), kSlotSize);
   if (!slot.ok()) return std::move(slot).error();
-  auto copy = arch::BuildCopy(site.instruction(), site.address().value, slot->value);
+  RemoteAddr place = *slot + kCopyPlace;
+  auto copy = arch::BuildCopy(site.instruction(), site.address().value, place.value);
   if (!copy.ok()) {
-    state_.process.arena().Free(*slot, arch::kMaxCopySize);
+    state_.process.arena().Free(*slot, kSlotSize);
     return std::move(copy).error();
   }
-  auto code = copy->code;
-  code.resize(arch::kMaxCopySize, kBreakpointByte);
+  std::vector<uint8_t> code(kSlotSize, kBreakpointByte);
+  std::memcpy(&code[kCopyPlace - sizeof detour::kCopyMark], &detour::kCopyMark,
+              sizeof detour::kCopyMark);
+  std::copy(copy->code.begin(), copy->code.end(), code.begin() + kCopyPlace);
   copies_.push_back({.address = *slot, .code = std::move(code)});
-  site.set_copy(*slot, std::move(copy).value());
+  site.set_copy(place, std::move(copy).value());
   return {};
 }
 
@@ -80,12 +103,19 @@ Status Transaction::PrepareTrampoline(RemoteAddr near) {
   std::vector<uint8_t> code(arch::kMaxCopySize, kBreakpointByte);
   PROBED_RETURN_IF_ERROR(stopped_.WriteMemory(*slot, std::as_bytes(std::span(code))));
   state_.trampoline = *slot;
-  return {};
+  return state_.journal.Put({.kind = JournalRecord::kTrampoline, .address = slot->value});
+}
+
+// A target in which that is not possible is probed nevertheless.
+void Transaction::PrepareRescue(RemoteAddr near) {
+  if (!state_.journal.is_kept()) return;
+  if (state_.rescue.Prepare(stopped_, state_.journal, near).ok()) InstallRescue(stopped_, state_);
 }
 
 Status Transaction::Attach(tracee::CodeMemory& code, const PlannedSite& plan) {
   Site* site = state_.sites.Find(plan.address);
   added_.push_back({.site = site, .probe = plan.probe, .hook = plan.hook});
+  PROBED_RETURN_IF_ERROR(state_.journal.Put(RecordOf(*site, plan.reference_counter)));
   if (plan.reference_counter) site->SetReferenceCounter(stopped_, *plan.reference_counter);
   if (plan.probe) site->AddProbe(plan.probe);
   if (plan.hook) site->AddHook(*plan.hook);
@@ -100,6 +130,7 @@ Status Transaction::Install(const std::vector<PlannedSite>& plans) {
     }
   }
   PROBED_RETURN_IF_ERROR(WriteCopies());
+  if (!plans.empty()) PrepareRescue(plans.front().address);
   tracee::CodeMemory code(stopped_);
   for (const auto& plan : plans)
     PROBED_RETURN_IF_ERROR(Attach(code, plan));

@@ -38,6 +38,7 @@ class Transaction {
   Status PrepareCopy(Site& site);
   Status WriteCopies();
   Status PrepareTrampoline(RemoteAddr near);
+  void PrepareRescue(RemoteAddr near);
   Status Attach(tracee::CodeMemory& code, const PlannedSite& plan);
   void Rollback();
 
@@ -46,6 +47,9 @@ class Transaction {
   std::vector<CopyToWrite> copies_;
   std::vector<Added> added_;
 };
+
+// What the journal says of a site.
+JournalRecord RecordOf(const Site& site, std::optional<RemoteAddr> reference_counter);
 
 // Arms or disarms a site according to who wants it now.
 Status SyncSite(tracee::CodeMemory& code, Site& site);

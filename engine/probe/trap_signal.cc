@@ -2,7 +2,9 @@
 
 #include <csignal>
 #include <optional>
+#include <utility>
 
+#include "base/clock.h"
 #include "engine/probe/signal_action.h"
 #include "engine/sys/proc.h"
 #include "engine/sys/signal.h"
@@ -18,12 +20,37 @@ bool IsHandled(const ProcessState& state) {
   return state.trap_action && state.trap_action->handler != kIgnoreSignal;
 }
 
+// A trap in a thread that blocks SIGTRAP has put the default action in place. Such a thread would
+// undo each repair with its next hit, so that there is one in a while only.
+void KeepRescue(tracee::Stopped& stopped, ProcessState& state) {
+  constexpr uint64_t kIntervalNs = 100'000'000;
+  uint64_t now = MonotonicNow();
+  if (!state.rescue.installed || now - state.rescue_kept_ns < kIntervalNs) return;
+  state.rescue_kept_ns = now;
+  state.rescue.installed = false;
+  InstallRescue(stopped, state);
+}
+
 bool HasHandler(pid_t pid) {
   auto status = sys::ReadTaskStatus(pid);
   return status.ok() && (status->caught & kTrap) != 0;
 }
 
 }  // namespace
+
+void InstallRescue(tracee::Stopped& stopped, ProcessState& state) {
+  if (!state.rescue.prepared() || state.rescue.installed || state.trap_action) return;
+  SignalAction action = state.rescue.Action();
+  state.rescue.installed = ExchangeAction(stopped, SIGTRAP, &action).has_value();
+}
+
+void RemoveRescue(tracee::Stopped& stopped, ProcessState& state) {
+  if (!std::exchange(state.rescue.installed, false)) return;
+  auto present = ExchangeAction(stopped, SIGTRAP, nullptr);
+  if (!present || present->handler != state.rescue.Action().handler) return;
+  constexpr SignalAction kDefault{};
+  (void)ExchangeAction(stopped, SIGTRAP, &kDefault);
+}
 
 void LookAtTrapAction(tracee::Stopped& stopped, ProcessState& state) {
   auto status = sys::ReadTaskStatus(stopped.tid());
@@ -32,6 +59,9 @@ void LookAtTrapAction(tracee::Stopped& stopped, ProcessState& state) {
   // One that is ignored looks like the default after the first trap.
   if (is_default && state.trap_action && state.trap_action->handler == kIgnoreSignal) return;
   state.trap_action = is_default ? std::nullopt : ExchangeAction(stopped, SIGTRAP, nullptr);
+  state.rescue.installed = state.rescue.prepared() && state.trap_action &&
+                           state.trap_action->handler == state.rescue.Action().handler;
+  if (state.rescue.installed) state.trap_action.reset();
 }
 
 void LookAtTrapMask(tracee::Thread& thread) {
@@ -57,6 +87,7 @@ void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state) {
   if (was_blocked) stopped.WriteSignalMask(*mask | kTrap);
   thread.signal_mask = was_blocked ? *mask | kTrap : *mask;
   if (was_blocked && has_handler) (void)ExchangeAction(stopped, SIGTRAP, &*state.trap_action);
+  if (was_blocked && !has_handler) KeepRescue(stopped, state);
 }
 
 bool RestoreFullMask(tracee::Stopped& stopped) {

@@ -13,7 +13,12 @@
 
 namespace probed::probe {
 
-// At attach, before probes are installed, and after an exec.
+// Makes the rescue handler (rescue.h) the program's action if it has none of its own, and takes it
+// back. The program may replace it at any time, as it may the default action.
+void InstallRescue(tracee::Stopped& stopped, ProcessState& state);
+void RemoveRescue(tracee::Stopped& stopped, ProcessState& state);
+
+// At attach, before probes are installed, and after an exec. The rescue handler counts as none.
 void LookAtTrapAction(tracee::Stopped& stopped, ProcessState& state);
 // Of a thread that has not run into a trap of ours yet.
 void LookAtTrapMask(tracee::Thread& thread);

@@ -62,6 +62,12 @@ Errno GetRegs(pid_t tid, user_regs_struct& regs) {
 Errno SetRegs(pid_t tid, const user_regs_struct& regs) {
   return Request(PTRACE_SETREGS, tid, 0, AddressOf(regs));
 }
+Errno SetGeneralRegs(pid_t tid, const user_regs_struct& regs) {
+  // The kernel takes as many as there are, from the first on.
+  constexpr size_t kUpToSp = offsetof(user_regs_struct, rsp) + sizeof regs.rsp;
+  iovec vector{.iov_base = const_cast<user_regs_struct*>(&regs), .iov_len = kUpToSp};
+  return Request(PTRACE_SETREGSET, tid, NT_PRSTATUS, AddressOf(vector));
+}
 Errno SetIp(pid_t tid, uint64_t ip) {
   return Request(PTRACE_POKEUSER, tid, offsetof(user, regs.rip), ip);
 }

@@ -31,6 +31,8 @@ Errno Detach(pid_t tid, int signal);
 
 Errno GetRegs(pid_t tid, user_regs_struct& regs);
 Errno SetRegs(pid_t tid, const user_regs_struct& regs);
+// The same but for segments and their bases, which cost a fifth of the call.
+Errno SetGeneralRegs(pid_t tid, const user_regs_struct& regs);
 // The instruction pointer alone: a third of the cost of a whole set.
 Errno SetIp(pid_t tid, uint64_t ip);
 // NT_X86_XSTATE, in XSAVE layout. SetXState takes what GetXState gave.

@@ -1,6 +1,13 @@
 #pragma once
-// The only callers of waitpid(2). They wait for tracees and children of the calling thread alone
-// (__WNOTHREAD), so nothing else in the process can swallow a stop, nor we its children.
+// The only callers of wait4(2) and waitid(2). They wait for tracees and children of the calling
+// thread alone (__WNOTHREAD), so nothing else in the process can swallow a stop, nor we its
+// children.
+//
+// A signal-delivery-stop is reported but not taken: it is reported again until the thread is
+// resumed or TakeStop() is called. Taking a stop clears the exit code in which the kernel keeps the
+// signal (kernel/exit.c, wait_task_stopped), so if the tracer died then, the signal would be
+// dropped; a thread behind our int3 would go on in the middle of an instruction. What is left
+// untaken is delivered when the tracer dies.
 
 #include <sys/types.h>
 
@@ -20,5 +27,8 @@ struct Waited {
 // Any thread (kAnyThread) or one. kBlock returns kInterrupted when a signal handler has run.
 constexpr pid_t kAnyThread = -1;
 Waited Wait(pid_t tid, WaitMode mode);
+
+// So that a reported stop of the thread is not reported again.
+void TakeStop(pid_t tid);
 
 }  // namespace probed::sys

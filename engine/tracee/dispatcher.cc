@@ -49,6 +49,7 @@ void Dispatcher::Handle(const Stop& stop) {
   Thread* thread = registry_.FindThread(stop.tid);
   if (thread == nullptr) return HandleUnknown(stop);
   if (sys::IsDeath(stop.status)) return OnDeath(*thread, stop.status);
+  if (thread->has_untaken_stop()) return thread->TakeStop();  // held, and reported once more
   std::visit(
       [&](const auto& decoded) {
         if constexpr (requires { On(*thread, decoded); }) On(*thread, decoded);

@@ -161,6 +161,15 @@ Status ReachUserBoundary(Thread& thread) {
   return {};
 }
 
+Status RunThroughSyscall(Stopped& stopped) {
+  Thread& thread = stopped.thread();
+  KeepSignal(thread);
+  PROBED_RETURN_IF_ERROR(ReachUserBoundary(thread));
+  thread.FlushRegs();
+  auto result = RunCall(thread);
+  return result.ok() ? Status() : std::move(result).error();
+}
+
 Result<uint64_t> RemoteSyscall(Stopped& stopped, long number,
                                const std::array<uint64_t, 6>& arguments) {
   Thread& thread = stopped.thread();

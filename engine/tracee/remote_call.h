@@ -17,6 +17,10 @@ namespace probed::tracee {
 Result<uint64_t> RemoteSyscall(Stopped& stopped, long number,
                                const std::array<uint64_t, 6>& arguments);
 
+// Lets the thread alone run until it has made its next system call, and stops it before the next
+// instruction. For code that is known to make one soon.
+Status RunThroughSyscall(Stopped& stopped);
+
 // Moves a thread from a stop inside a system call (clone, exec or syscall-exit) to the point just
 // before its next instruction, where its registers may be replaced. Nothing to do elsewhere.
 // For the files of engine/tracee.

@@ -54,6 +54,11 @@ sys::Errno StopSource::Seize(pid_t tid, uint64_t options, uint64_t deadline_ns) 
   return error;
 }
 
+void StopSource::KeepUnclaimed(const Stop& stop) {
+  unclaimed_[stop.tid] = stop.status;
+  sys::TakeStop(stop.tid);
+}
+
 std::optional<Stop> StopSource::TakeKept(pid_t tid) {
   for (auto kept = put_back_.begin(); kept != put_back_.end(); ++kept) {
     if (tid != sys::kAnyThread && kept->tid != tid) continue;

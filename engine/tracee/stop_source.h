@@ -51,7 +51,7 @@ class StopSource {
 
   // A stop of a thread that nobody knows yet: the first stop of a new child may be reported before
   // the event of its parent. Kept until NextOf() asks for it.
-  void KeepUnclaimed(const Stop& stop) { unclaimed_[stop.tid] = stop.status; }
+  void KeepUnclaimed(const Stop& stop);
   const std::map<pid_t, int>& unclaimed() const { return unclaimed_; }
 
   // A stop that was taken with NextOf() and turned out to be for the main loop.

@@ -21,6 +21,11 @@ user_regs_struct& Stopped::mutable_regs() {
   return thread_.MutableRegs();
 }
 
+void Stopped::GoToCopy(RemoteAddr copy) {
+  mutable_regs().rip = copy.value;
+  thread_.set_telling_ip(copy.value);
+}
+
 Result<std::vector<std::byte>> Stopped::ReadExtendedState() {
   return sys::GetXState(tid());
 }

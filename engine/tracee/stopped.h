@@ -36,6 +36,9 @@ class Stopped {
   // mutable_regs() was called. A thread that died meanwhile reads as zeros (ESRCH is normal).
   const user_regs_struct& regs();
   user_regs_struct& mutable_regs();
+  // Sets the ip to the start of a copy, which must tell by itself that the trap has been dealt with
+  // (detour/trap_handler.h): cheaper than by mutable_regs(), where a flag has to tell.
+  void GoToCopy(RemoteAddr copy);
   // x87/SSE/AVX/AVX-512 state in XSAVE layout (NT_X86_XSTATE); costs a system call.
   Result<std::vector<std::byte>> ReadExtendedState();
   Status WriteExtendedState(const std::vector<std::byte>& state);

@@ -14,11 +14,14 @@
 #include "engine/sys/proc.h"
 #include "engine/sys/ptrace.h"
 #include "engine/sys/signal.h"
+#include "engine/sys/wait.h"
 
 namespace probed::tracee {
 namespace {
 
 constexpr size_t kCpuIdOffset = offsetof(rseq, cpu_id);
+constexpr uint64_t kInt3Size = 1;
+constexpr uint64_t kResumeFlag = 1 << 16;  // Intel SDM volume 3, 2.3
 
 }  // namespace
 
@@ -37,11 +40,30 @@ void Thread::EnterStop(StopKind kind) {
   stop_kind_ = kind;
   regs_valid_ = false;
   regs_dirty_ = false;
+  taken_ = false;
+  telling_ip_ = 0;
   info_.reset();
   cpu_.reset();
   if (kind == StopKind::kGroup) group_stopped_ = true;
   if (kind == StopKind::kInterrupt) group_stopped_ = false;
   if (park && held_since_ns == 0) held_since_ns = MonotonicNow();
+}
+
+void Thread::TakeStop() {
+  in_callback ? GoBackToTrap() : FlushRegs();
+  taken_ = true;
+  sys::TakeStop(tid_);
+}
+
+// In the middle of dealing with a trap: with the signal gone, the thread would have to run into the
+// int3 again. What is decided in the end is written to the registers afterwards.
+void Thread::GoBackToTrap() {
+  if (SignalInfo().si_signo != SIGTRAP || SignalInfo().si_code != SI_KERNEL) return;
+  Regs();
+  kernels_regs_.rip -= kInt3Size;
+  kernels_regs_.eflags |= kResumeFlag;
+  sys::SetRegs(tid_, kernels_regs_).Ignore();
+  regs_dirty_ = true;
 }
 
 void Thread::Interrupt() {
@@ -182,13 +204,34 @@ user_regs_struct& Thread::MutableRegs() {
   return regs_;
 }
 
-// A hit changes the ip alone, mostly.
+// If the tracer dies between this and the resumption, a trap that has been dealt with is delivered
+// nevertheless, and the handler that then gets it has to know (engine/detour/trap_handler.h). It is
+// told by the resume flag, which a handler sees, an int3 clears, and nothing else takes notice of
+// (it suppresses hardware breakpoints for one instruction).
+bool Thread::MarksRegs() const {
+  return has_untaken_stop() && resumption_.signal == 0;
+}
+
+// A hit changes the ip alone, mostly, and then to where the ip tells as much as the flag would.
 void Thread::FlushRegs() {
   if (!std::exchange(regs_dirty_, false)) return;
-  kernels_regs_.rip = regs_.rip;
-  bool only_ip = std::memcmp(&kernels_regs_, &regs_, sizeof regs_) == 0;
-  (only_ip ? sys::SetIp(tid_, regs_.rip) : sys::SetRegs(tid_, regs_)).Ignore();
-  kernels_regs_ = regs_;
+  bool marks = MarksRegs() && regs_.rip != telling_ip_;
+  user_regs_struct old = std::exchange(kernels_regs_, regs_);
+  if (marks) kernels_regs_.eflags |= kResumeFlag;
+  WriteRegs(old);
+}
+
+void Thread::WriteRegs(const user_regs_struct& old) {
+  constexpr size_t kGeneral = offsetof(user_regs_struct, ss);
+  user_regs_struct moved = old;
+  moved.rip = kernels_regs_.rip;
+  if (std::memcmp(&moved, &kernels_regs_, sizeof moved) == 0) {
+    sys::SetIp(tid_, kernels_regs_.rip).Ignore();
+  } else if (std::memcmp(&old.ss, &kernels_regs_.ss, sizeof old - kGeneral) == 0) {
+    sys::SetGeneralRegs(tid_, kernels_regs_).Ignore();
+  } else {
+    sys::SetRegs(tid_, kernels_regs_).Ignore();
+  }
 }
 
 }  // namespace probed::tracee

@@ -52,6 +52,11 @@ class Thread {
   StopKind stop_kind() const { return stop_kind_; }
 
   void EnterStop(StopKind kind);
+  // A signal-delivery-stop goes on for a while: it is not reported any more. Until then, if the
+  // tracer dies, the signal is delivered (sys/wait.h); from then on the thread goes on from where
+  // its registers are, and that place is a sound one.
+  bool has_untaken_stop() const { return stopped() && stop_kind_ == StopKind::kSignal && !taken_; }
+  void TakeStop();
   // Asks for a stop; it is reported as an InterruptStop or GroupStop unless another comes first.
   void Interrupt();
   // Whether the stop just entered is the answer to Interrupt() (asked once).
@@ -90,6 +95,8 @@ class Thread {
   const user_regs_struct& Regs();
   user_regs_struct& MutableRegs();
   void FlushRegs();
+  // The ip is an address that tells by itself that a trap has been dealt with: see FlushRegs().
+  void set_telling_ip(uint64_t ip) { telling_ip_ = ip; }
 
   // The thread must stay where it is at its next stop.
   bool park = false;
@@ -111,6 +118,9 @@ class Thread {
   bool KnowsRseqArea();
   void NoteCpu(int32_t cpu);
   void CountHold();
+  void GoBackToTrap();
+  bool MarksRegs() const;
+  void WriteRegs(const user_regs_struct& old);
 
   Process& process_;
   const pid_t tid_;
@@ -121,11 +131,13 @@ class Thread {
   // The process is stopped by job control, as far as this thread has been told.
   bool group_stopped_ = false;
   bool interrupted_ = false;
+  bool taken_ = false;
   bool regs_valid_ = false;
   bool regs_dirty_ = false;
   user_regs_struct regs_{};
   user_regs_struct kernels_regs_{};  // what the kernel has, while regs_valid_
-  std::optional<siginfo_t> info_;    // of this stop, and its CPU, once asked for
+  uint64_t telling_ip_ = 0;
+  std::optional<siginfo_t> info_;  // of this stop, and its CPU, once asked for
   std::optional<uint32_t> cpu_;
   RemoteAddr rseq_;  // 0: not registered as far as we know
   std::optional<siginfo_t> displaced_;

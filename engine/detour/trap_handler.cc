@@ -1,0 +1,106 @@
+#include "engine/detour/trap_handler.h"
+
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include <array>
+#include <csignal>
+#include <cstddef>
+
+#include "engine/detour/assembler.h"
+
+namespace probed::detour {
+namespace {
+
+constexpr uint32_t Register(int index) {
+  return offsetof(ucontext_t, uc_mcontext) + static_cast<uint32_t>(index) * sizeof(greg_t);
+}
+constexpr uint32_t kIp = Register(REG_RIP);
+constexpr uint32_t kFlags = Register(REG_EFL);
+constexpr uint32_t kResumeFlag = 1 << 16;
+constexpr uint32_t kPageMask = 0xfff;
+
+// The kernel restores every register from the frame, so all are free. rsi: siginfo, rdx: ucontext.
+class Handler : public Xbyak::CodeGenerator {
+ public:
+  explicit Handler(std::array<uint8_t, 256>& buffer)
+      : Xbyak::CodeGenerator(buffer.size(), buffer.data()) {}
+
+  TrapHandlerCode Assemble(uint64_t id) {
+    TrapHandlerCode made;
+    dq(id);
+    Xbyak::CodeGenerator::L(mark_);
+    dq(kCopyMark);
+    made.entry = static_cast<uint32_t>(getSize());
+    OnTrap();
+    OnSent();
+    made.restorer = static_cast<uint32_t>(getSize());
+    mov(eax, SYS_rt_sigreturn);
+    syscall();
+    ready();
+    made.code.assign(getCode(), getCode() + getSize());
+    return made;
+  }
+
+ private:
+  void OnTrap() {
+    Xbyak::Label done, back;
+    mov(ecx, dword[rsi + offsetof(siginfo_t, si_code)]);
+    test(ecx, ecx);
+    jle(sent_);
+    cmp(ecx, SI_KERNEL);  // int3 alone has it (arch/x86 do_int3); a step is over
+    jne(done);
+    test(dword[rdx + kFlags], kResumeFlag);
+    jnz(done);
+    mov(rax, qword[rdx + kIp]);
+    mov(ecx, eax);
+    and_(ecx, kPageMask);
+    cmp(ecx, sizeof(kCopyMark));  // the page before may not be readable, and has no copy
+    jb(back);
+    mov(rcx, qword[rip + mark_]);
+    cmp(rcx, qword[rax - sizeof(kCopyMark)]);
+    je(done);
+    Xbyak::CodeGenerator::L(back);
+    dec(rax);
+    mov(qword[rdx + kIp], rax);
+    Xbyak::CodeGenerator::L(done);
+    ret();
+  }
+
+  // Pending again when the handler returns, with the default action.
+  void OnSent() {
+    constexpr int kWords = 4;  // of the kernel's struct sigaction
+    Xbyak::CodeGenerator::L(sent_);
+    for (int i = 0; i < kWords; ++i)
+      push(0);
+    mov(edi, SIGTRAP);
+    mov(rsi, rsp);
+    xor_(edx, edx);
+    mov(r10d, sizeof(uint64_t));
+    mov(eax, SYS_rt_sigaction);
+    syscall();
+    add(rsp, kWords * sizeof(uint64_t));
+    mov(eax, SYS_getpid);
+    syscall();
+    mov(ebx, eax);
+    mov(eax, SYS_gettid);
+    syscall();
+    mov(edi, ebx);
+    mov(esi, eax);
+    mov(edx, SIGTRAP);
+    mov(eax, SYS_tgkill);
+    syscall();
+    ret();
+  }
+
+  Xbyak::Label mark_, sent_;
+};
+
+}  // namespace
+
+TrapHandlerCode AssembleTrapHandler(uint64_t id) {
+  std::array<uint8_t, 256> buffer{};
+  return Handler(buffer).Assemble(id);
+}
+
+}  // namespace probed::detour

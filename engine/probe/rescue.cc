@@ -1,0 +1,64 @@
+#include "engine/probe/rescue.h"
+
+#include <algorithm>
+#include <csignal>
+#include <span>
+#include <vector>
+
+#include "engine/detour/trap_handler.h"
+#include "engine/tracee/process.h"
+
+namespace probed::probe {
+namespace {
+
+// linux/signal.h; the C library does not show it.
+constexpr uint64_t kSaRestorer = 0x04000000;
+
+// The same in its children, and in no other process that lives.
+uint64_t MakeId(const tracee::Process& process) {
+  constexpr int kPidBits = 22;  // PID_MAX_LIMIT
+  return process.start_ticks() << kPidBits | static_cast<uint64_t>(process.pid());
+}
+
+}  // namespace
+
+Status Rescue::Prepare(tracee::Stopped& stopped, ProcessJournal& journal, RemoteAddr near) {
+  if (prepared()) return {};
+  tracee::CodeArena& arena = stopped.process().arena();
+  uint64_t id = MakeId(stopped.process());
+  std::vector<uint8_t> code = detour::AssembleTrapHandler(id).code;
+  PROBED_TRY(RemoteAddr head, arena.Allocate(stopped, tracee::Window::Around(near), code.size()));
+  Status made = stopped.WriteMemory(head, std::as_bytes(std::span(code)));
+  JournalRecord record{.kind = JournalRecord::kHandler, .address = head.value, .other = id};
+  if (made.ok()) made = journal.Put(record);
+  if (!made.ok()) {
+    arena.Free(head, code.size());
+    return made;
+  }
+  head_ = head;
+  id_ = id;
+  return {};
+}
+
+SignalAction Rescue::Action() const {
+  detour::TrapHandlerCode code = detour::AssembleTrapHandler(id_);
+  // Nothing may interrupt it: a handler of the program that ran into a breakpoint while SIGTRAP is
+  // blocked would be killed (force_sig_info_to_task).
+  constexpr uint64_t kAllSignals = ~uint64_t{0};
+  return {.handler = head_.value + code.entry,
+          .flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | kSaRestorer,
+          .restorer = head_.value + code.restorer,
+          .mask = kAllSignals};
+}
+
+bool Rescue::Contains(RemoteAddr ip) const {
+  return prepared() && ip >= head_ && ip < head_ + detour::AssembleTrapHandler(id_).code.size();
+}
+
+bool Rescue::StandsAt(const sys::ProcessMemory& memory, RemoteAddr head, uint64_t id) {
+  std::vector<uint8_t> expected = detour::AssembleTrapHandler(id).code;
+  std::vector<uint8_t> present(expected.size());
+  return memory.Read(head, std::as_writable_bytes(std::span(present))).ok() && present == expected;
+}
+
+}  // namespace probed::probe

@@ -1,0 +1,38 @@
+#pragma once
+// The SIGTRAP handler (engine/detour/trap_handler.h) in one process. Tracer thread only.
+
+#include <cstdint>
+
+#include "base/address.h"
+#include "base/result.h"
+#include "engine/probe/patch_journal.h"
+#include "engine/probe/signal_action.h"
+#include "engine/sys/process_memory.h"
+#include "engine/tracee/stopped.h"
+
+namespace probed::probe {
+
+class Rescue {
+ public:
+  Rescue() = default;
+  // Of a process that has it already.
+  Rescue(RemoteAddr head, uint64_t id) : installed(true), head_(head), id_(id) {}
+
+  // Whether its code is in the process.
+  bool prepared() const { return head_.value != 0; }
+  Status Prepare(tracee::Stopped& stopped, ProcessJournal& journal, RemoteAddr near);
+  SignalAction Action() const;
+  bool Contains(RemoteAddr ip) const;
+
+  // Whether the process, or one that it was copied from, was given the handler `id` there.
+  static bool StandsAt(const sys::ProcessMemory& memory, RemoteAddr head, uint64_t id);
+
+  // The program's action is ours: trap_signal.h.
+  bool installed = false;
+
+ private:
+  RemoteAddr head_;
+  uint64_t id_ = 0;
+};
+
+}  // namespace probed::probe

@@ -1,0 +1,213 @@
+"""The daemon is killed: targets live on, and everything of ours leaves them."""
+
+import mmap
+import os
+import random
+import signal
+import struct
+import tempfile
+import time
+import unittest
+
+from support import elf, maps, probectl
+from support.daemon import Daemon
+from support.paths import target
+from support.process import Program, status, threads, tracer_of
+from support.wait import wait_until
+
+THREADS = 24
+FUNCTIONS = ("twice", "add", "sum", "kept", "kept_flags")
+TRAP_BIT = 1 << (signal.SIGTRAP - 1)
+# Of the larger runs (./dev soak).
+DEATHS = int(os.environ.get("PROBED_DEATHS", "8"))
+SECONDS = float(os.environ.get("PROBED_SOAK_SECONDS", "20"))
+
+
+class Hammer:
+    """hammer.c, running; it counts in memory that we have mapped too."""
+
+    def __init__(self, threads_=THREADS, *options):
+        self.path = target("hammer")
+        self._file = tempfile.NamedTemporaryFile(prefix="probed-hammer-")
+        self._file.truncate(16 * (threads_ + 1))
+        self.counts = mmap.mmap(self._file.fileno(), 16 * (threads_ + 1))
+        self.program = Program([self.path, self._file.name, str(threads_), *options])
+        self.pid = self.program.pid
+        self._threads = threads_
+        self.program.wait_for("ready")
+        symbols = elf.load(str(self.path)).symbols
+        base = maps.load_base(self.pid, self.path)
+        self.sites = [base + symbols[name].address for name in FUNCTIONS]
+        self.original = self.site_bytes()
+        self.definitions = [f"p:e/{name} {self.path}:{name} n=%di" for name in FUNCTIONS] + [
+            f"r:e/sum_ret {self.path}:sum v=$retval", f"r:e/twice_ret {self.path}:twice v=$retval"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.program.__exit__()
+        self.counts.close()
+        self._file.close()
+
+    def calls(self):
+        return [struct.unpack_from("QQ", self.counts, 16 * i)[0] for i in range(self._threads)]
+
+    def wrong(self):
+        return sum(struct.unpack_from("QQ", self.counts, 16 * i)[1] for i in range(self._threads))
+
+    def site_bytes(self):
+        found = []
+        with open(f"/proc/{self.pid}/mem", "rb", buffering=0) as memory:
+            for site in self.sites:
+                memory.seek(site)
+                found.append(memory.read(8))
+        return found
+
+    def catches_traps(self):
+        return int(status(self.pid, "SigCgt"), 16) & TRAP_BIT != 0
+
+    def wait_for_calls(self):
+        """Of any thread: a tracer that has more stops than it can deal with is not fair."""
+        before = sum(self.calls())
+        wait_until(lambda: sum(self.calls()) > before + 10, 60, "calls are made")
+
+    def assert_goes_on(self, case):
+        """Every thread makes calls, and none had a wrong answer."""
+        before = self.calls()
+        wait_until(lambda: self.program.process.poll() is not None or
+                   all(now > then for now, then in zip(self.calls(), before)),
+                   60, "every thread goes on")
+        case.assertIsNone(self.program.process.poll(), "the target died")
+        case.assertEqual(self.wrong(), 0)
+
+    def assert_clean(self, case):
+        """Nobody traces it, its code is its files', its SIGTRAP action the default."""
+        wait_until(lambda: tracer_of(self.pid) == 0, 10, "nobody traces it")
+        wait_until(lambda: not self.catches_traps(), 10, "the default action for SIGTRAP")
+        case.assertEqual(maps.changed_text(self.pid), [])
+        stopped = [tid for tid in threads(self.pid) if (status(tid, "State") or "R")[0] in "Tt"]
+        case.assertEqual(stopped, [])
+
+
+def daemon_of(pid):
+    """The process whose thread traces `pid`."""
+    return int(status(tracer_of(pid), "Tgid"))
+
+
+def guards_of(daemon):
+    """Guard processes of a daemon."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and status(name, "Name") == "probed-guard" and \
+                int(status(name, "PPid") or 0) == daemon:
+            found.append(int(name))
+    return found
+
+
+def has_ended(pid):
+    return (status(pid, "State") or "Z")[0] in "ZX"
+
+
+def the_guard_of(daemon):
+    return wait_until(lambda: guards_of(daemon), 10, "a guard")[0]
+
+
+class DaemonDeath(unittest.TestCase):
+    def test_killed_under_load(self):
+        times, hits, traced = [], 0, 0.0
+        deadline = time.monotonic() + SECONDS
+        with Hammer() as hammer:
+            for _ in range(DEATHS):
+                if time.monotonic() > deadline:
+                    break
+                with probectl.Attached(hammer.pid, hammer.definitions, armed=hammer.sites[0]):
+                    before, begin = sum(hammer.calls()), time.monotonic()
+                    hammer.wait_for_calls()
+                    time.sleep(random.random() * 0.2)  # a random moment, nothing is waited for
+                    traced += time.monotonic() - begin
+                    hits += sum(hammer.calls()) - before
+                    self.assertTrue(hammer.catches_traps())
+                    daemon = daemon_of(hammer.pid)
+                    guard = the_guard_of(daemon)
+                    os.kill(daemon, signal.SIGKILL)
+                    begin = time.monotonic()
+                    wait_until(lambda: hammer.site_bytes() == hammer.original, 10, "own bytes")
+                    times.append(time.monotonic() - begin)
+                    wait_until(lambda: has_ended(guard), 10, "the guard ends by itself")
+                    hammer.assert_clean(self)
+                    hammer.assert_goes_on(self)
+            self.assertEqual(hammer.program.finish(10), 0)
+        times.sort()
+        self.assertGreater(len(times), 1)
+        # A call of all hits four functions and sum 4.5 times on average, and returns 5.5 times.
+        print(f"\n{len(times)} deaths, {hits / traced * 14:.0f} hits/s; bytes back after "
+              f"{times[len(times) // 2] * 1000:.1f} ms (median), {times[-1] * 1000:.1f} ms (most)")
+
+    def test_guard_is_replaced(self):
+        with Hammer(4) as hammer, Daemon() as daemon:
+            first = the_guard_of(daemon.program.pid)
+            os.kill(first, signal.SIGKILL)
+            wait_until(lambda: [pid for pid in guards_of(daemon.program.pid) if pid != first], 10,
+                       "another guard")
+            self.assertIsNone(status(first, "Name"), "the first is still a zombie")
+            with probectl.Attached(hammer.pid, hammer.definitions, armed=hammer.sites[0],
+                                   address=daemon.address):
+                os.kill(daemon.program.pid, signal.SIGKILL)
+                wait_until(lambda: hammer.site_bytes() == hammer.original, 10, "own bytes")
+            hammer.assert_clean(self)
+            hammer.assert_goes_on(self)
+
+    def test_next_start_cleans(self):
+        with Hammer(8) as hammer, tempfile.TemporaryDirectory() as folder:
+            with Daemon(runtime_directory=folder) as daemon:
+                guard = the_guard_of(daemon.program.pid)
+                with probectl.Attached(hammer.pid, hammer.definitions, armed=hammer.sites[0],
+                                       address=daemon.address):
+                    hammer.wait_for_calls()
+                    daemon.program.signal(signal.SIGSTOP)  # so that it starts no other guard
+                    os.kill(guard, signal.SIGKILL)
+                    daemon.program.signal(signal.SIGKILL)
+                    wait_until(lambda: tracer_of(hammer.pid) == 0, 10, "the daemon is gone")
+                    # Every hit is a SIGTRAP that the handler in the target answers by waiting.
+                    self.assertNotEqual(hammer.site_bytes(), hammer.original)
+            self.assertNotEqual(os.listdir(folder), [])
+            with Daemon(runtime_directory=folder) as daemon:
+                hammer.assert_clean(self)
+                self.assertEqual(hammer.site_bytes(), hammer.original)
+                hammer.assert_goes_on(self)
+                self.assertEqual(len(os.listdir(folder)), 1)  # its own
+                self.assertEqual(daemon.program.process.poll(), None)
+
+    def test_program_with_a_handler(self):
+        with Hammer(0, "handler") as hammer:
+            hammer.program.say("x")
+            hammer.program.wait_for("calls 100 wrong 0 traps 1\n")
+            with probectl.Attached(hammer.pid, hammer.definitions, armed=hammer.sites[0]):
+                hammer.program.say("x")
+                hammer.program.wait_for("calls 200 wrong 0 traps 2\n")
+                os.kill(daemon_of(hammer.pid), signal.SIGKILL)
+                wait_until(lambda: hammer.site_bytes() == hammer.original, 10, "own bytes")
+            hammer.program.say("x")
+            hammer.program.wait_for("calls 300 wrong 0 traps 3\n")
+            self.assertEqual(maps.changed_text(hammer.pid), [])
+            self.assertTrue(hammer.catches_traps())
+
+    def test_terminated_under_load(self):
+        with Hammer(8) as hammer:
+            with probectl.Attached(hammer.pid, hammer.definitions, armed=hammer.sites[0]):
+                hammer.wait_for_calls()
+                os.kill(daemon_of(hammer.pid), signal.SIGTERM)
+                wait_until(lambda: tracer_of(hammer.pid) == 0, 10, "given back")
+                hammer.assert_clean(self)
+            hammer.assert_goes_on(self)
+
+    def test_own_trap_still_kills(self):
+        with Hammer(2) as hammer:
+            with probectl.Attached(hammer.pid, hammer.definitions, armed=hammer.sites[0]):
+                os.kill(hammer.pid, signal.SIGTRAP)
+                self.assertEqual(hammer.program.finish(10, close_input=False), -signal.SIGTRAP)
+
+
+if __name__ == "__main__":
+    unittest.main()
