@@ -85,9 +85,8 @@ void CountHit(const ProcessState& state, const Optimization& optimization) {
 // `frames` outermost first. Those that cannot be hijacked again are missed. Where the thread is
 // gone, and others may use its stack already, nothing is written: what returns through one of
 // these trampolines after all will not find its frame, and ask.
-void MakePendingReturns(const Memory& memory, const ProcessState& state,
-                        std::vector<ShadowFrame> frames, ReturnStack& returns,
-                        For whom = For::kOwner) {
+void MakePendingReturns(const Memory& memory, ProcessState& state, std::vector<ShadowFrame> frames,
+                        ReturnStack& returns, For whom = For::kOwner) {
   std::vector<ShadowFrame> all = frames;
   DropDead(memory, frames);
   std::unordered_map<uint64_t, uint64_t> outermost;  // where each slot returns to
@@ -100,6 +99,9 @@ void MakePendingReturns(const Memory& memory, const ProcessState& state,
     auto [entry, is_outermost] = outermost.try_emplace(pending.slot, pending.real_return);
     if (is_outermost) returns.DropAt(pending.slot);
     if (is_outermost && whom != For::kNobody) {
+      auto record = state.journal.AddReturn(pending.slot, pending.real_return);
+      if (!record.ok()) continue;
+      pending.record = std::move(record).value();
       if (!memory.Write(pending.slot, state.trampoline.value)) continue;
     }
     pending.chained = !is_outermost;
