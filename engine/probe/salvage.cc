@@ -86,6 +86,7 @@ void AdoptReturns(ProcessState& state, const JournaledProcess& left) {
     PendingReturn frame;
     frame.slot = slot;
     frame.real_return = record->other;
+    frame.trampoline = word;
     returns.Push(std::move(frame));
   }
 }
