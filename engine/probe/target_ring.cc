@@ -65,6 +65,7 @@ uint64_t Load(const uint64_t& shared) {
 TargetRing::TargetRing(event::TargetId id, ring::Geometry geometry, SharedMapping control,
                        SharedMapping records)
     : id_(id),
+      name_(sys::ReadComm(id.pid)),
       geometry_(geometry),
       control_(std::move(control)),
       records_(std::move(records)),
@@ -231,7 +232,7 @@ void TargetRing::Abandon(const detour::Location::Reservation& reservation) {
 }
 
 // Names are read when they are first needed: a thread gets its own soon after it starts. One that
-// has ended meanwhile has its process's.
+// has ended meanwhile has its process's, which may have ended too.
 ThreadHistory::Identity TargetRing::FindThread(const ring::RawRecord& record) {
   auto thread = threads_.Find(record.thread, record.tsc);
   if (!thread) {
@@ -241,6 +242,7 @@ ThreadHistory::Identity TargetRing::FindThread(const ring::RawRecord& record) {
   if (thread->comm[0] != '\0') return *thread;
   std::string name = sys::ReadComm(thread->tid);
   if (name.empty()) name = sys::ReadComm(id_.pid);
+  if (name.empty()) name = name_;
   std::copy_n(name.data(), std::min(name.size(), thread->comm.size() - 1), thread->comm.data());
   threads_.Rename(record.thread, record.tsc, thread->comm);
   return *thread;

@@ -113,6 +113,7 @@ class TargetRing final : public event::RingSource {
   ThreadHistory::Identity FindThread(const ring::RawRecord& record);
 
   const event::TargetId id_;
+  const std::string name_;  // when the ring was made
   const ring::Geometry geometry_;
   sys::RobustList* watch_ = nullptr;
   tracee::SharedMapping control_;

@@ -2,6 +2,7 @@
 // them is left.
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/resource.h>
 
 #include <chrono>
@@ -14,6 +15,7 @@
 #include <thread>
 
 #include "engine/lang/payload.h"
+#include "engine/sys/proc.h"
 #include "tests/engine/harness.h"
 #include "tests/support/eventually.h"
 
@@ -320,6 +322,23 @@ TEST_F(OptimizedTest, ComesAndGoesUnderRunningThreads) {
   EXPECT_EQ(puppet.ReadLine(), "240000");
   EXPECT_EQ(Detach(target).warning, "");
   EXPECT_EQ(ChangedTextBytes(puppet.pid()), 0u);
+}
+
+TEST_F(OptimizedTest, HitsOfAProgramThatHasEndedHaveItsName) {
+  for (int i = 0; i < 10; ++i) {
+    Puppet puppet("control");
+    TargetId target = Attach(puppet);
+    DefineOptimized(target, fmt::format("p:t/x {}:recurse %di", puppet.path()));
+    std::string name = sys::ReadComm(puppet.pid());
+    ASSERT_FALSE(name.empty());
+    EXPECT_EQ(puppet.Ask("recurse 9"), "9");
+    ::kill(puppet.pid(), SIGKILL);
+    puppet.Wait();
+    auto hits = DrainHits();
+    ASSERT_EQ(hits.size(), 10u);
+    for (const auto& hit : hits)
+      EXPECT_STREQ(hit.comm.data(), name.c_str());
+  }
 }
 
 TEST_F(OptimizedTest, SixtyFourThreadsRunThroughManyChanges) {
