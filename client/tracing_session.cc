@@ -168,6 +168,13 @@ Reply<void> TracingSession::Finish() {
     (void)Switch(false);
     RememberProbes();
   }
+  if (pump_->done()) {
+    // Nobody wants the rest, which may be all that full rings hold.
+    auto end = pump_->Stop();
+    Detach();
+    Summarize();
+    return end ? Left() : end;
+  }
   if (!pump_->stream_ended() && !pump_->all_gone()) {
     pump_->WaitAllGone(Detach() ? kDrain : kSharedDrain);
   }

@@ -37,6 +37,7 @@ void Merger::Take(Source& source, const ring::RawRecord& record) {
   lane.read_up_to = std::max(lane.read_up_to, record.tsc);
   lane.blocked_since_ns = 0;
   if (!record.scanned) source.ring->Count(record.probe);
+  if (!wanted_) return;
   RingHit hit;
   if (!source.ring->Decode(record, hit)) return;
   source.entries.push_back({record.tsc, source.held.end_offset()});
@@ -152,6 +153,7 @@ size_t Merger::PublishReady() {
 
 Merger::Outcome Merger::Round(const ring::ClockSample& now) {
   clock_.Add(now);
+  wanted_ = hub_.subscribers() > 0;
   Outcome outcome{.up_to = now.tsc};
   std::vector<std::pair<Source*, uint64_t>> limits;
   for (auto& [id, source] : sources_) {

@@ -80,6 +80,7 @@ class Merger {
 
   Hub& hub_;
   ring::TscClock clock_;
+  bool wanted_ = true;  // in this round; without a reader, records are counted and given back
   std::unordered_map<SourceId, Source> sources_;
   std::vector<Ready> ready_;    // of this round
   std::vector<HitView> views_;  // the same in order

@@ -95,6 +95,7 @@ TEST(Drainer, FlushPublishesWhatIsRecorded) {
 TEST(Drainer, CountsWhatThreadsThatNeverStopHaveRecorded) {
   constexpr uint64_t kAtLeast = 200'000;
   Hub hub;
+  auto events = hub.Subscribe({.max_queued_bytes = 1 << 20, .wants_hit = {}, .wants_notice = {}});
   Drainer drainer(hub);
   auto puppet = std::make_shared<RingPuppet>(ring::Geometry{.cpu_count = 2, .ring_bytes = 1 << 20});
   const SourceId source = drainer.Add(puppet);
@@ -118,6 +119,20 @@ TEST(Drainer, CountsWhatThreadsThatNeverStopHaveRecorded) {
   EXPECT_EQ(hub.published(), recorded);
 }
 
+TEST(Drainer, CountsAndGivesBackWhatNobodyReads) {
+  Hub hub;
+  Drainer drainer(hub);
+  auto puppet = std::make_shared<RingPuppet>(ring::Geometry{.cpu_count = 1, .ring_bytes = 4096});
+  const SourceId source = drainer.Add(puppet);
+  for (uint64_t i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(puppet->Record(0, 1, ring::ReadTsc(), i));
+    if (i % 50 == 0) drainer.Flush();
+  }
+  drainer.Remove(source);
+  EXPECT_EQ(puppet->counted, 1000u);
+  EXPECT_EQ(hub.published(), 0u);
+}
+
 TEST(Drainer, HasAThreadOnlyWhileThereAreRings) {
   Hub hub;
   Drainer drainer(hub);
@@ -135,6 +150,7 @@ TEST(Drainer, HasAThreadOnlyWhileThereAreRings) {
 
 TEST(Drainer, RemovePublishesWhatIsLeft) {
   Hub hub;
+  auto events = hub.Subscribe({});
   Drainer drainer(hub);
   auto puppet = std::make_shared<RingPuppet>(ring::Geometry{.cpu_count = 1, .ring_bytes = 4096});
   const SourceId source = drainer.Add(puppet);
