@@ -36,7 +36,11 @@ TEST_F(BusyAttachTest, AttachWhileAThreadExecs) {
   int rounds = 0;
   for (; rounds < 300 && steady_clock::now() < end; ++rounds) {
     auto start = steady_clock::now();
-    ASSERT_EQ(Attach(puppet.pid()), "") << rounds;
+    // While the thread that executes takes over the leader's place, there is no such process.
+    std::string refused = Attach(puppet.pid());
+    for (int i = 0; i < 10 && refused.starts_with("PROCESS_"); ++i)
+      refused = Attach(puppet.pid());
+    ASSERT_EQ(refused, "") << rounds;
     longest = std::max<std::chrono::duration<double>>(longest, steady_clock::now() - start);
     ASSERT_TRUE(Leave(puppet.pid())) << rounds;
   }
