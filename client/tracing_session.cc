@@ -168,14 +168,9 @@ Reply<void> TracingSession::Finish() {
     (void)Switch(false);
     RememberProbes();
   }
-  if (pump_->done()) {
-    // Nobody wants the rest, which may be all that full rings hold.
-    auto end = pump_->Stop();
-    Detach();
-    Summarize();
-    return end ? Left() : end;
-  }
   if (!pump_->stream_ended() && !pump_->all_gone()) {
+    // Nobody wants the rest, which may be all that full rings hold.
+    if (pump_->done()) static_cast<void>(pump_->Stop());
     pump_->WaitAllGone(Detach() ? kDrain : kSharedDrain);
   }
   auto end = pump_->Stop();

@@ -50,7 +50,7 @@ struct Engine::State {
   }
   void CountDetours();  // tracer thread
   // Tracer thread.
-  Result<std::vector<probe::ProcessState*>> MarkLeaving(TargetId target);
+  std::vector<probe::ProcessState*> MarkLeaving(const probe::ProbeGroup& group, TargetId target);
   // A site of each probe, armed if there is one.
   using SiteIndex = std::unordered_map<ProbeId, const probe::Site*>;
   static SiteIndex IndexSites(const probe::ProbeGroup& group);

@@ -72,15 +72,14 @@ Result<void> Engine::Resume(TargetId target) {
 
 // A root takes its followed children along: their probes are its own. All of them are leaving
 // before the first goes: a child forked meanwhile would be nobody's.
-Result<std::vector<probe::ProcessState*>> Engine::State::MarkLeaving(TargetId target) {
-  Target* found = FindTarget(target);
-  if (found == nullptr || found->state == nullptr) return TargetNotFound(target);
-  auto group = found->group;
-  std::vector<probe::ProcessState*> leaving = {found->state};
-  if (target == group->root) leaving = group->processes;
-  for (auto* state : leaving) {
+std::vector<probe::ProcessState*> Engine::State::MarkLeaving(const probe::ProbeGroup& group,
+                                                             TargetId target) {
+  std::vector<probe::ProcessState*> leaving;
+  for (probe::ProcessState* state : group.processes) {
+    if (target != group.root && target != state->id) continue;
     state->leaving = true;
     controller.optimizer().SyncModes(*state);
+    leaving.push_back(state);
   }
   return leaving;
 }
@@ -88,10 +87,17 @@ Result<std::vector<probe::ProcessState*>> Engine::State::MarkLeaving(TargetId ta
 Result<DetachReport> Engine::Detach(TargetId target) {
   std::lock_guard lock(state_->control);
   // While the processes run, and record no more: what a flooded ring holds is not read in a stop.
-  PROBED_RETURN_IF_ERROR(state_->Run([&] { return state_->MarkLeaving(target); }));
+  PROBED_TRY(auto group, state_->Run([&]() -> Result<std::shared_ptr<probe::ProbeGroup>> {
+    Target* found = state_->FindTarget(target);
+    if (found == nullptr || found->state == nullptr) return TargetNotFound(target);
+    state_->MarkLeaving(*found->group, target);
+    return found->group;
+  }));
   state_->controller.Flush();
   return state_->Run([&]() -> Result<DetachReport> {
-    PROBED_TRY(auto leaving, state_->MarkLeaving(target));
+    // Some may have ended meanwhile, the root itself among them.
+    auto leaving = state_->MarkLeaving(*group, target);
+    if (leaving.empty()) return TargetNotFound(target);
     DetachReport sum;
     std::optional<Error> failure;
     for (auto* state : leaving) {

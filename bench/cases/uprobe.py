@@ -76,7 +76,7 @@ def optimized(build, hot, name, kind, arguments):
 
 def drain(daemon, way, seconds=30):
     deadline = time.monotonic() + seconds
-    while daemon.rows("list")[0]["recorded"] < way.calls:
+    while daemon.rows("status")[0]["events_published"] < way.calls:
         if time.monotonic() > deadline:
             raise TimeoutError(f"{way.name}: {daemon.rows('list')[0]} of {way.calls} calls")
         time.sleep(0.01)

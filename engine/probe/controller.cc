@@ -56,7 +56,8 @@ ProcessState& Controller::MakeState(tracee::Process& process, std::shared_ptr<Pr
   return made;
 }
 
-// Behind every hit of the process: it has no ring yet, or no more.
+// Behind every hit of the process: it has not recorded any yet, or its ring has been read and let
+// go.
 void Controller::Announce(const ProcessState& state, event::TargetChange change, int exit_status,
                           std::string detail) {
   hub_.Publish(event::TargetNotice{.target = state.id,

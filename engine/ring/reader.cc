@@ -174,6 +174,8 @@ Status Reader::ScanCpu(uint32_t cpu, const ScanSink& sink) {
   PROBED_TRY(const uint64_t head, LoadHead(cpu));
   uint64_t& position = cpus_[cpu].scanned;
   position = std::max(position, cpus_[cpu].tail);
+  // Or the way to the head would be around all 64 bits.
+  if (position > head) return Corrupt(cpu, "head went back");
   while (position != head) {
     const Place place = PlaceAt(cpu, position);
     if (place.length == 0) break;

@@ -33,6 +33,10 @@ Errno SendToThread(pid_t tid, int signal) {
   return {::syscall(SYS_tkill, tid, signal) < 0 ? errno : 0};
 }
 
+bool ProcessExists(pid_t pid) {
+  return ::kill(pid, 0) == 0 || errno == EPERM;
+}
+
 pid_t CurrentTid() {
   return static_cast<pid_t>(::syscall(SYS_gettid));
 }

@@ -20,6 +20,9 @@ constexpr uint64_t kIgnoredByDefault =
     SignalBit(SIGCHLD) | SignalBit(SIGCONT) | SignalBit(SIGURG) | SignalBit(SIGWINCH);
 
 Errno SendToThread(pid_t tid, int signal);
+// A process, zombies included, whose id this is. Exact also while an exec passes the id on from one
+// thread to another (kernel/signal.c, kill_pid_info).
+bool ProcessExists(pid_t pid);
 pid_t CurrentTid();
 
 // Interrupts a blocking wait of a thread. Chosen because nothing uses it and its default is to be

@@ -35,6 +35,8 @@ class Attacher {
 
  private:
   Result<Process*> AttachOnce(const AttachRequest& request, uint64_t deadline_ns);
+  bool Revives(pid_t pid);
+  bool IsReplaced(pid_t pid, const Error& error, uint64_t deadline_ns);
 
   Registry& registry_;
   StopSource& stops_;

@@ -131,31 +131,31 @@ bool IsBusy(pid_t pid) {
   return true;
 }
 
+void ExpectExit(pid_t pid, int code) {
+  int status = StatusOf(pid);
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), code);
+}
+
 TEST(TrapHandlerTest, WaitsAtABreakpointUntilItIsGone) {
   Program program;
   pid_t pid = RunWithDyingTracer(program, [](pid_t) {});
   EXPECT_TRUE(IsBusy(pid));
   program.TakeOut();
-  int status = StatusOf(pid);
-  ASSERT_TRUE(WIFEXITED(status)) << status;
-  EXPECT_EQ(WEXITSTATUS(status), 7);
+  ExpectExit(pid, 7);
 }
 
 TEST(TrapHandlerTest, LeavesAThreadThatWasMovedOnWhereItIs) {
   Program program;
   uint64_t next = program.At(kFunction + 1);  // behind the int3, where the ip is anyway
   pid_t pid = RunWithDyingTracer(program, [&](pid_t p) { GoTo(p, next, kResumeFlag); });
-  int status = StatusOf(pid);
-  ASSERT_TRUE(WIFEXITED(status)) << status;
-  EXPECT_EQ(WEXITSTATUS(status), 7);
+  ExpectExit(pid, 7);
 }
 
 TEST(TrapHandlerTest, KnowsTheStartOfACopy) {
   Program program;
   pid_t pid = RunWithDyingTracer(program, [&](pid_t p) { GoTo(p, program.At(kCopy), 0); });
-  int status = StatusOf(pid);
-  ASSERT_TRUE(WIFEXITED(status)) << status;
-  EXPECT_EQ(WEXITSTATUS(status), 9);
+  ExpectExit(pid, 9);
 }
 
 // The flag of one trap must not be taken for the next one's.
@@ -165,9 +165,7 @@ TEST(TrapHandlerTest, ABreakpointClearsTheFlag) {
   pid_t pid = RunWithDyingTracer(program, [&](pid_t p) { GoTo(p, site, kResumeFlag); });
   EXPECT_TRUE(IsBusy(pid));
   program.TakeOut();
-  int status = StatusOf(pid);
-  ASSERT_TRUE(WIFEXITED(status)) << status;
-  EXPECT_EQ(WEXITSTATUS(status), 7);
+  ExpectExit(pid, 7);
 }
 
 TEST(TrapHandlerTest, ASignalThatWasSentKills) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "engine/probe/stop_deadline.h"
 #include "engine/sys/proc.h"
 #include "tests/engine/harness.h"
 #include "tests/support/eventually.h"
@@ -44,7 +45,8 @@ TEST_F(GiveUpTest, AThreadInUninterruptibleSleepIsLetGoWhenItWakes) {
   EXPECT_EQ(puppet.Ask("call"), "2");
   pid_t sleeper = std::stoi(puppet.Ask("thread"));
   ASSERT_TRUE(Eventually([&] { return Sleeps(sleeper); }));
-  DetachReport report = Detach(target);
+  DetachReport report;
+  EXPECT_LT(Measure([&] { report = Detach(target); }), probe::kStopDeadline) << "waits for nobody";
   EXPECT_NE(report.warning.find("uninterruptible sleep"), std::string::npos) << report.warning;
   EXPECT_EQ(ChangedTextBytes(puppet.pid()), 0u);
   EXPECT_FALSE(IsTraced(puppet.pid()));
@@ -71,7 +73,7 @@ TEST_F(GiveUpTest, AProcessThatCannotBeStoppedIsReportedAndLeftClean) {
       << left.error().ToString();
   // It has shown that it will not stop: nobody waits for that as long again.
   EXPECT_LT(2 * Measure([&] { (void)engine_->Detach(target); }), first);
-  engine_.reset();
+  EXPECT_LT(Measure([&] { engine_.reset(); }), first);
   EXPECT_EQ(ChangedTextBytes(puppet.pid()), 0u);
   puppet.Send("w");
   EXPECT_EQ(puppet.ReadLine(), "awake 42");

@@ -301,6 +301,17 @@ TEST_F(Hostile, HeadBehindTheTail) {
   EXPECT_EQ(ReasonOf(Drain()), "RING_CORRUPT");
 }
 
+TEST_F(Hostile, HeadBehindWhatWasScanned) {
+  for (int i = 0; i < 4; ++i)
+    ring_.Record(0, 1, 0, {});
+  ASSERT_TRUE(ring_.reader.Scan([](uint32_t) {}).ok());
+  ring_.producer.head(0) -= 32;
+  uint64_t named = 0;
+  EXPECT_EQ(ReasonOf(ring_.reader.Scan([&](uint32_t) { ++named; })), "RING_CORRUPT");
+  EXPECT_EQ(named, 0u);
+  EXPECT_EQ(ReasonOf(Drain()), "RING_CORRUPT");
+}
+
 TEST_F(Hostile, HeadNotAligned) {
   ring_.producer.head(0) = 33;
   EXPECT_EQ(ReasonOf(Drain()), "RING_CORRUPT");
