@@ -205,6 +205,18 @@ void JumpBatch::Enter(tracee::Stopped& thread) {
   thread.mutable_regs() = regs;
 }
 
+// One in so many goes on where the other mechanism has left off; seconds are of another clock.
+void JumpBatch::SampleByJump(const Optimization& optimization) {
+  for (size_t i = 0; i < optimization.indices.size(); ++i)
+    state_.ring->SetSkip(optimization.indices[i], optimization.probes[i]->sampling_state.skip);
+}
+
+void JumpBatch::SampleByTrap(const Optimization& optimization) {
+  if (!state_.ring) return;  // of a child that has none of its own
+  for (size_t i = 0; i < optimization.indices.size(); ++i)
+    optimization.probes[i]->sampling_state.skip = state_.ring->Skip(optimization.indices[i]);
+}
+
 Status JumpBatch::Journal(const Optimization& optimization) {
   for (const CodePatch& patch : optimization.patches) {
     PROBED_RETURN_IF_ERROR(
@@ -235,6 +247,7 @@ Result<bool> JumpBatch::Optimize(std::vector<std::shared_ptr<Optimization>> read
     if (done.ok()) done = site->Optimize(code, optimization);
     if (done.ok()) {
       site->set_obstacle("");
+      SampleByJump(*optimization);
       state_.sites.Reindex(*site, nullptr);
     } else {
       GiveUp(optimization, done.error().message);
@@ -292,6 +305,7 @@ Status JumpBatch::Unoptimize(std::span<Site* const> sites, const EvaluateRest& e
     Status undone = site->Unoptimize(code);
     if (!undone.ok() && result.ok()) result = std::move(undone);
     if (site->optimization()) continue;
+    SampleByTrap(*optimization);
     state_.sites.Reindex(*site, optimization.get());
     state_.Retire(optimization);
     undone_jumps.push_back(std::move(optimization));

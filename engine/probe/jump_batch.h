@@ -45,6 +45,8 @@ class JumpBatch {
   bool DropInterrupted(std::vector<Ready>& ready);
   bool DropReturnedTo(std::vector<Ready>& ready);
   Status Journal(const Optimization& optimization);
+  void SampleByJump(const Optimization& optimization);
+  void SampleByTrap(const Optimization& optimization);
   void Enter(tracee::Stopped& thread);
   void TakeReturnsOver(const EvaluateRest& evaluate, ReturnHandler& returns);
   void Leave(tracee::Stopped& thread, Site& site, const EvaluateRest& evaluate);

@@ -48,7 +48,7 @@ struct Probe {
 
   bool enabled = true;
   Selection selection;
-  ring::SamplingState sampling_state;  // at traps; each detour has its own
+  ring::SamplingState sampling_state;  // at traps; each detour has its own, handed over with the site
   uint32_t sites = 0;                  // armed sites that carry it, over all processes
   bool was_armed = false;              // tells gone from pending
   uint32_t outstanding = 0;            // returns waited for

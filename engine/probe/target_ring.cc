@@ -211,6 +211,14 @@ RingCounts TargetRing::Advance(uint32_t index) {
           .oversize = Since(slot.taken.oversize, Load(shared.oversize))};
 }
 
+uint64_t TargetRing::Skip(uint32_t index) {
+  return Load(counters_of(index).sampling.skip);
+}
+
+void TargetRing::SetSkip(uint32_t index, uint64_t skip) {
+  std::atomic_ref(counters_of(index).sampling.skip).store(skip, std::memory_order_relaxed);
+}
+
 uint64_t TargetRing::AdvanceWaiting(uint32_t index, uint64_t now) {
   std::lock_guard lock(mutex_);
   return now - std::exchange(slots_[index].taken.waiting, now);

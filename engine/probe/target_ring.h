@@ -73,6 +73,9 @@ class TargetRing final : public event::RingSource {
   // index is given away again when all of that was read.
   void Release(uint32_t index);
   RingCounts TakeCounts(uint32_t index);
+  // Of SamplingState: so many hits are still left out. While no thread is in the index's code.
+  uint64_t Skip(uint32_t index);
+  void SetSkip(uint32_t index, uint64_t skip);
   // `now` returns are waited for on behalf of the index: how many more than before, modulo 2^64.
   uint64_t AdvanceWaiting(uint32_t index, uint64_t now);
   // The daemon has finished the hit that a thread had reserved this room for.

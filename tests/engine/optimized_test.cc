@@ -324,6 +324,26 @@ TEST_F(OptimizedTest, ComesAndGoesUnderRunningThreads) {
   EXPECT_EQ(ChangedTextBytes(puppet.pid()), 0u);
 }
 
+TEST_F(OptimizedTest, OneInSoManyStaysSoWhenTheMechanismChanges) {
+  Puppet puppet("control");
+  TargetId target = Attach(puppet);
+  ASSERT_TRUE(engine_->SetOptimization(false).ok());
+  auto created = Create(target, {fmt::format("p:t/x {}:recurse %di", puppet.path())},
+                        {.sampling = {.every = 10}});
+  ASSERT_EQ(created.size(), 1u);
+  EXPECT_EQ(puppet.Ask("recurse 6"), "6");  // seven hits, 6 to 0, each time
+  ASSERT_TRUE(engine_->SetOptimization(true).ok());
+  ASSERT_TRUE(BecomesOptimized(created.front().id));
+  EXPECT_EQ(puppet.Ask("recurse 6"), "6");
+  ASSERT_TRUE(engine_->SetOptimization(false).ok());
+  EXPECT_EQ(puppet.Ask("recurse 6"), "6");
+  std::vector<uint64_t> values;
+  for (const auto& hit : DrainHits())
+    values.push_back(First(hit));
+  EXPECT_EQ(values, (std::vector<uint64_t>{6, 3, 0})) << "hits 0, 10 and 20";
+  EXPECT_EQ(Counters(created.front().id).sampled_out, 18u);
+}
+
 TEST_F(OptimizedTest, HitsOfAProgramThatHasEndedHaveItsName) {
   for (int i = 0; i < 10; ++i) {
     Puppet puppet("control");
