@@ -14,6 +14,7 @@ ALLOWED = {
     "engine/ring": ["base"],
     "engine/detour": ["base", "engine/arch", "engine/lang", "engine/ring"],
     "engine/event": ["base", "engine/lang", "engine/ring"],
+    "engine/kernel": ["base", "engine/lang", "engine/ring", "engine/event"],
     "engine/tracee": ["base", "elf", "engine/arch", "engine/sys"],
     "engine/probe": ["base", "elf", "engine/arch", "engine/lang", "engine/event", "engine/tracee",
                      "engine/sys", "engine/ring", "engine/detour"],
@@ -27,6 +28,7 @@ LIBRARIES = {
     r"grpc|google/protobuf|.*\.pb\.h": ("daemon", "client"),
     r"capstone/|Zydis": ("engine/arch",),
     r"xbyak": ("engine/detour",),
+    r"traceevent/|event-parse|trace-seq": ("engine/kernel",),
     r"libelf|gelf|elfutils/|dwarf|lzma": ("elf",),
     r"sys/ptrace\.h|sys/wait\.h": ("engine/sys", "engine/tracee", "daemon", "client"),
 }

@@ -1,0 +1,56 @@
+#pragma once
+// The events of one tracefs instance as hits of the daemon's stream, in one order with those of the
+// user side. Read as raw pages, CPU by CPU (trace_pipe_raw), decoded to typed values, merged by the
+// time-stamp counter.
+//
+// A hit of the kernel's has the thread's tid, and as its target the process with a start time of 0,
+// so that it is never taken for a hit of an attached target. A pid of 0: the thread was gone before
+// it could be asked (or is an idle one, tid 0). comm is then what the kernel remembers, or "<...>".
+//
+// Thread-safe.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "engine/event/drainer.h"
+
+namespace probed::kernel {
+
+class Stream {
+ public:
+  // Sets the instance's clock to the time-stamp counter. TSC_UNRELIABLE, KERNEL_RING_REFUSED.
+  static Result<std::unique_ptr<Stream>> Open(const std::string& instance_directory,
+                                              event::Drainer& drainer);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // `format`: text of events/GROUP/EVENT/format. From now on the event's records are published as
+  // `probe`. `group`: the event's group, which a format does not say.
+  // BAD_EVENT_FORMAT, UNSUPPORTED_EVENT_FIELD; EVENT_TAKEN: another probe has this event.
+  Result<event::SchemaPtr> Add(const std::string& group, const std::string& format,
+                               event::ProbeId probe);
+  // The event is off, and still defined: the kernel gives its id to another one later. What it had
+  // recorded is published before.
+  void Remove(event::ProbeId probe);
+
+  struct Counts {
+    uint64_t recorded = 0;  // read from the ring
+    uint64_t lost = 0;      // by the ring; of all its events, which cannot be told apart
+  };
+  Counts CountsOf(event::ProbeId probe) const;
+  // Everything recorded before the call is in the subscriptions' queues.
+  void Flush();
+
+ private:
+  class Source;
+  Stream(event::Drainer& drainer, std::shared_ptr<Source> source);
+
+  event::Drainer& drainer_;
+  const std::shared_ptr<Source> source_;
+  event::SourceId id_ = event::kNoSource;
+};
+
+}  // namespace probed::kernel
