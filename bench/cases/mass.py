@@ -84,45 +84,27 @@ def row(case, measured, goals, note=""):
             {"case": f"{case}: stopped", "measured": f"{stopped:.1f} ms", "goal": goals[1]}]
 
 
-def memory_row(arguments, target):
-    size, (_, sites) = target.arena_bytes(), target.jumps()
-    return {"case": f"target memory a probe, {arguments}", "measured": f"{size / sites:.0f} bytes",
-            "goal": "<= 512 bytes", "note": f"{size >> 10} KiB of executable memory of ours"}
-
-
-def definitions(arguments):
-    """(names, lines)"""
-    offsets = function_offsets(PYTHON)
-    lines = "".join(f"p:mass/f{at:x} {PYTHON}:{at:#x} {arguments}\n" for at in offsets)
-    return [f"mass/f{at:x}" for at in offsets], lines
-
-
-def arm(target, lines):
-    target.call("define", "--quiet", "-f", "-", text=lines)
-    target.wait_for_jumps()
-
-
-def measure_memory_of_numbers(daemon, pid):
-    target = Target(daemon, pid)
-    target.call("attach")
-    arm(target, definitions("number=%di:u64 other=%si:u64")[1])
-    row = memory_row("two numbers", target)
-    target.call("detach")
-    return [row]
-
-
 def measure_in(daemon, pid):
     target = Target(daemon, pid)
-    names, lines = definitions("number=%di:u64 text=+0(%si):string")
+    offsets = function_offsets(PYTHON)
+    names = [f"mass/f{at:x}" for at in offsets]
+    lines = "".join(f"p:mass/f{at:x} {PYTHON}:{at:#x} number=%di:u64 text=+0(%si):string\n"
+                    for at in offsets)
+    daemon.probectl("optimization", "on")
     target.call("attach")
-    armed = target.timed(lambda: arm(target, lines))
+
+    def arm():
+        target.call("define", "--quiet", "-f", "-", text=lines)
+        target.wait_for_jumps()
+
+    armed = target.timed(arm)
     jumps, sites = target.jumps()
-    memory = memory_row("a number and a string", target)
+    size = target.arena_bytes()
     switched = target.timed(lambda: daemon.probectl("optimization", "off"))
     daemon.probectl("optimization", "on")
     target.wait_for_jumps()
     deleted = target.timed(lambda: target.call("delete", *names))
-    arm(target, lines)
+    arm()
     start = time.monotonic()
     target.call("detach")
     detached = (time.monotonic() - start) * 1e3
@@ -132,23 +114,18 @@ def measure_in(daemon, pid):
         *row("all deleted", deleted, ("< 1000 ms", "")),
         {"case": "armed again, then detached: whole", "measured": f"{detached:.0f} ms",
          "goal": "< 1000 ms"},
-        memory,
+        {"case": "target memory a probe, two arguments", "measured": f"{size / sites:.0f} bytes",
+         "goal": "<= 512 bytes", "note": f"{size >> 10} KiB of executable memory of ours"},
     ]
-
-
-def with_sleeper(measure_it, daemon):
-    program = subprocess.Popen([PYTHON, "-c", SLEEPER], stdout=subprocess.PIPE, bufsize=0)
-    try:
-        if read_line(program) != b"ready":
-            raise RuntimeError("the program did not start")
-        return measure_it(daemon, program.pid)
-    finally:
-        program.kill()
-        program.wait()
 
 
 def measure(build):
     with Daemon(build) as daemon:
-        daemon.probectl("optimization", "on")
-        rows = with_sleeper(measure_in, daemon)
-        return rows + with_sleeper(measure_memory_of_numbers, daemon)
+        program = subprocess.Popen([PYTHON, "-c", SLEEPER], stdout=subprocess.PIPE, bufsize=0)
+        try:
+            if read_line(program) != b"ready":
+                raise RuntimeError("the program did not start")
+            return measure_in(daemon, program.pid)
+        finally:
+            program.kill()
+            program.wait()

@@ -34,6 +34,16 @@ bool HasRdpid() {
   return has_rdpid;
 }
 
+bool HasRdtscp() {
+  static const bool has_rdtscp = [] {
+    constexpr unsigned kLeaf = 0x80000001;
+    constexpr unsigned kRdtscp = 1u << 27;  // of its edx
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    return __get_cpuid(kLeaf, &eax, &ebx, &ecx, &edx) != 0 && (edx & kRdtscp) != 0;
+  }();
+  return has_rdtscp;
+}
+
 Result<Detour> Assemble(const DetourRequest& request) {
   PROBED_TRY(const FrameNeeds needs, CheckProbes(request.probes));
   const HitPlace place{.function = request.site,

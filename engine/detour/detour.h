@@ -49,8 +49,9 @@ struct Hijack {
   uint64_t daemon_trampoline = 0;    // what the daemon hijacks with: chains to it are its own
 };
 
-// Whether this processor has the rdpid instruction.
+// Whether this processor has these instructions; a detour takes its CPU's number from either.
 bool HasRdpid();
+bool HasRdtscp();
 
 struct DetourRequest {
   uint64_t site = 0;

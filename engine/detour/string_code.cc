@@ -32,8 +32,7 @@ void StringCode::LoadFirstWord(Label& fault) {
   a_.and_(rsi, -8);
   a_.MayFault(fault);
   a_.mov(rax, ptr[rsi]);
-  a_.mov(ecx, edx);
-  a_.shl(ecx, 3);  // shifts take it modulo 64
+  a_.lea(ecx, ptr[rdx * 8]);  // shifts take it modulo 64
   a_.or_(r9, -1);
   a_.shl(r9, cl);
   a_.not_(r9);

@@ -25,14 +25,21 @@ constexpr uint64_t kMinRingBytes = 64u << 10;
 static_assert(offsetof(ring::ControlHeader, armed) == offsetof(sys::RobustNode, owner));
 
 ring::Geometry MakeGeometry(uint64_t bytes) {
-  auto cpus = std::bit_ceil(static_cast<uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_CONF))));
+  auto cpus = static_cast<uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_CONF)));
   return {.cpu_count = cpus, .ring_bytes = std::bit_ceil(std::max(bytes / cpus, kMinRingBytes))};
 }
 
-// What generated code needs of the machine: a counter that is a clock, and rdfsbase in user mode
-// (AT_HWCAP2 bit 1, Documentation/arch/x86/x86_64/fsgs.rst).
+// What generated code needs of the machine: a counter that is a clock, rdtscp or rdpid, and
+// rdfsbase in user mode (AT_HWCAP2 bit 1, Documentation/arch/x86/x86_64/fsgs.rst).
 Status CheckMachine() {
   PROBED_RETURN_IF_ERROR(ring::CheckTsc());
+  if (!detour::HasRdpid() && !detour::HasRdtscp()) {
+    return Error{.code = ErrorCode::kUnimplemented,
+                 .reason = "NO_RDTSCP",
+                 .message = "this processor does not tell programs which CPU they run on",
+                 .hint = "one with RDTSCP or RDPID is needed",
+                 .metadata = {}};
+  }
   constexpr unsigned long kFsGsBase = 1 << 1;
   if ((::getauxval(AT_HWCAP2) & kFsGsBase) != 0) return {};
   return Error{.code = ErrorCode::kUnimplemented,
@@ -227,12 +234,13 @@ uint64_t TargetRing::AdvanceWaiting(uint32_t index, uint64_t now) {
 void TargetRing::Abandon(const detour::Location::Reservation& reservation) {
   // The numbers come from the thread's registers: they may be anything.
   auto [cpu, position, length] = reservation;
+  uint64_t place = position % geometry_.ring_bytes;
   bool sane = cpu < geometry_.cpu_count && position % ring::kRecordAlignment == 0 &&
               length % ring::kRecordAlignment == 0 && length >= sizeof(ring::RecordHeader) &&
-              length <= ring::kMaxRecordBytes;
+              length <= ring::kMaxRecordBytes && place + length <= geometry_.ring_bytes;
   if (!sane) return;
-  auto& header = *reinterpret_cast<ring::RecordHeader*>(
-      records_.bytes().data() + geometry_.records_offset(cpu) + position % geometry_.ring_bytes);
+  auto& header = *reinterpret_cast<ring::RecordHeader*>(records_.bytes().data() +
+                                                        geometry_.records_offset(cpu) + place);
   header.probe = ring::kAbandonedRecord;
   std::atomic_ref(header.commit)
       .store(ring::CommitWord(position, length), std::memory_order_release);

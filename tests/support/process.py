@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-from support.wait import Late, wait_until
+from support.wait import PATIENCE, Late, wait_until
 
 _ADDR_NO_RANDOMIZE = 0x0040000
 _PR_SET_PDEATHSIG = 1
@@ -105,7 +105,7 @@ class Program:
             except BrokenPipeError:
                 pass
         try:
-            code = self.process.wait(seconds)
+            code = self.process.wait(seconds * PATIENCE)
         except subprocess.TimeoutExpired:
             raise Late(f"{' '.join(self.argv)[:300]} still runs after {seconds} s\n"
                        f"out: {self.out[-1000:]}\nerr: {self.err[-1000:]}") from None

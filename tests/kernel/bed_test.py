@@ -1,0 +1,67 @@
+"""Checks of tests/kernel/guest, each in a machine with a kernel of Debian's. One boot runs many."""
+
+import os
+import shutil
+import unittest
+
+import bed_image
+import debian_kernel
+import machine
+
+_KERNEL = debian_kernel.find()
+
+
+def _missing():
+    if shutil.which(machine.QEMU) is None:
+        return f"{machine.QEMU} is not installed; `./dev test` does"
+    if _KERNEL is None:
+        return f"no Debian cloud kernel {debian_kernel.MAJOR}; `./dev test` unpacks one"
+    return None
+
+
+@unittest.skipIf(_missing(), _missing())
+class Bed(unittest.TestCase):
+    """Boots the machine; a check that failed there fails here, with the end of the console."""
+
+    def boot(self, *checks, **machine_options):
+        folder = bed_image.FOLDER / self._testMethodName
+        folder.mkdir(parents=True, exist_ok=True)
+        initramfs = folder / "initramfs"
+        bed_image.contents().write(initramfs)
+        checks = os.environ.get("PROBED_BED_CHECKS") or ",".join(checks)
+        append = f"bed_checks={checks} {machine_options.pop('append', '')}"
+        outcome = machine.boot(_KERNEL, initramfs, folder, append=append, **machine_options)
+        initramfs.unlink()
+        self._judge(outcome)
+
+    def _judge(self, outcome):
+        print(f"{_KERNEL.release}: {len(outcome.passed)} checks passed in {outcome.seconds:.0f} s")
+        for name, reason in outcome.skipped.items():
+            print(f"not checked: {name}: {reason}")
+        if outcome.done and outcome.passed and not outcome.failed:
+            return
+        failures = "\n".join(f"{name}: {detail}" for name, detail in outcome.failed.items())
+        self.fail(f"{failures or 'the machine did not come to the end of its checks'}\n"
+                  f"the end of {outcome.console}:\n{outcome.tail()}")
+
+
+class Main(Bed):
+    def test_main(self):
+        # No emulated CPU calls its time-stamp counter constant, but it is; jumps need one.
+        self.boot("jumps_check", "attach_test.Attach.test_attach_watch_detach",
+                  "attach_test.Attach.test_client_killed",
+                  "differential_test.OptimizedPositionIndependent.test_inside_functions",
+                  append="tsc=reliable")
+
+
+class PlainCpu(Bed):
+    """What qemu emulates unless told otherwise: traps only, for want of an instruction."""
+
+    def test_plain_cpu(self):
+        self.boot("jumps_check", "attach_test.Attach.test_attach_watch_detach",
+                  "differential_test.PositionIndependent.test_inside_functions",
+                  append="tsc=reliable", cpu="qemu64,+fsgsbase", cpus=1)
+
+
+if __name__ == "__main__":
+    unittest.main()
