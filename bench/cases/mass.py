@@ -84,27 +84,45 @@ def row(case, measured, goals, note=""):
             {"case": f"{case}: stopped", "measured": f"{stopped:.1f} ms", "goal": goals[1]}]
 
 
+def memory_row(arguments, target):
+    size, (_, sites) = target.arena_bytes(), target.jumps()
+    return {"case": f"target memory a probe, {arguments}", "measured": f"{size / sites:.0f} bytes",
+            "goal": "<= 512 bytes", "note": f"{size >> 10} KiB of executable memory of ours"}
+
+
+def definitions(arguments):
+    """(names, lines)"""
+    offsets = function_offsets(PYTHON)
+    lines = "".join(f"p:mass/f{at:x} {PYTHON}:{at:#x} {arguments}\n" for at in offsets)
+    return [f"mass/f{at:x}" for at in offsets], lines
+
+
+def arm(target, lines):
+    target.call("define", "--quiet", "-f", "-", text=lines)
+    target.wait_for_jumps()
+
+
+def measure_memory_of_numbers(daemon, pid):
+    target = Target(daemon, pid)
+    target.call("attach")
+    arm(target, definitions("number=%di:u64 other=%si:u64")[1])
+    row = memory_row("two numbers", target)
+    target.call("detach")
+    return [row]
+
+
 def measure_in(daemon, pid):
     target = Target(daemon, pid)
-    offsets = function_offsets(PYTHON)
-    names = [f"mass/f{at:x}" for at in offsets]
-    lines = "".join(f"p:mass/f{at:x} {PYTHON}:{at:#x} number=%di:u64 text=+0(%si):string\n"
-                    for at in offsets)
-    daemon.probectl("optimization", "on")
+    names, lines = definitions("number=%di:u64 text=+0(%si):string")
     target.call("attach")
-
-    def arm():
-        target.call("define", "--quiet", "-f", "-", text=lines)
-        target.wait_for_jumps()
-
-    armed = target.timed(arm)
+    armed = target.timed(lambda: arm(target, lines))
     jumps, sites = target.jumps()
-    size = target.arena_bytes()
+    memory = memory_row("a number and a string", target)
     switched = target.timed(lambda: daemon.probectl("optimization", "off"))
     daemon.probectl("optimization", "on")
     target.wait_for_jumps()
     deleted = target.timed(lambda: target.call("delete", *names))
-    arm()
+    arm(target, lines)
     start = time.monotonic()
     target.call("detach")
     detached = (time.monotonic() - start) * 1e3
@@ -114,18 +132,23 @@ def measure_in(daemon, pid):
         *row("all deleted", deleted, ("< 1000 ms", "")),
         {"case": "armed again, then detached: whole", "measured": f"{detached:.0f} ms",
          "goal": "< 1000 ms"},
-        {"case": "target memory a probe, two arguments", "measured": f"{size / sites:.0f} bytes",
-         "goal": "<= 512 bytes", "note": f"{size >> 10} KiB of executable memory of ours"},
+        memory,
     ]
+
+
+def with_sleeper(measure_it, daemon):
+    program = subprocess.Popen([PYTHON, "-c", SLEEPER], stdout=subprocess.PIPE, bufsize=0)
+    try:
+        if read_line(program) != b"ready":
+            raise RuntimeError("the program did not start")
+        return measure_it(daemon, program.pid)
+    finally:
+        program.kill()
+        program.wait()
 
 
 def measure(build):
     with Daemon(build) as daemon:
-        program = subprocess.Popen([PYTHON, "-c", SLEEPER], stdout=subprocess.PIPE, bufsize=0)
-        try:
-            if read_line(program) != b"ready":
-                raise RuntimeError("the program did not start")
-            return measure_in(daemon, program.pid)
-        finally:
-            program.kill()
-            program.wait()
+        daemon.probectl("optimization", "on")
+        rows = with_sleeper(measure_in, daemon)
+        return rows + with_sleeper(measure_memory_of_numbers, daemon)

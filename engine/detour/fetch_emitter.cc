@@ -174,7 +174,8 @@ void FetchEmitter::EmitFields(Pass pass) {
 
 void FetchEmitter::MeasureString(const FetchField& field, uint32_t length_word) {
   Label leave;
-  a_.mov(dword[rsp + length_word], lang::kFaultSlot);
+  static_assert(lang::kFaultSlot == ~0u);
+  a_.or_(dword[rsp + length_word], -1);
   for (uint32_t i = field.begin; i + 1 < field.end; ++i)
     EmitOp(code_.ops[i], Pass::kMeasure, leave);
   strings_.Measure(code_.ops[field.end - 1].offset, length_word);

@@ -31,7 +31,7 @@ Location::Reservation ReservationOf(const Detour& detour, const user_regs_struct
   const uint64_t commit = regs.r10;
   const ring::Geometry& geometry = detour.memory.geometry;
   const uint64_t first = detour.memory.ring + geometry.records_offset(0);
-  return {.cpu = static_cast<uint32_t>((record - first) / geometry.ring_bytes),
+  return {.cpu = static_cast<uint32_t>((record - first) / geometry.stride()),
           .position = (commit >> 16) * ring::kRecordAlignment,
           .length = (commit & 0xffff) * ring::kRecordAlignment};
 }

@@ -1,5 +1,6 @@
 #include "engine/detour/probe_block.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 
@@ -18,13 +19,14 @@ namespace {
 
 constexpr auto kNear = CodeGenerator::T_NEAR;
 constexpr int kCommitShift = 13;  // position / 8 << 16
-constexpr uint32_t kHeaderUnits = sizeof(RecordHeader) / ring::kRecordAlignment;
 static_assert(ring::CommitWord(8 << 10, 24) == ((8 << 10) << kCommitShift | 3));
 // Strings are stored in words of 8 bytes: the last may reach this far behind the payload.
 constexpr uint32_t kSlack = 8;
 
 // Several hits ahead. Behind the rings other shared memory follows.
 constexpr uint32_t kPrefetch = 1024;
+
+constexpr uint32_t kMostCpus = 1 << 12;  // VDSO_CPUNODE_BITS
 
 constexpr uint32_t RoundUp(uint32_t bytes) {
   return (bytes + ring::kRecordAlignment - 1) & ~(ring::kRecordAlignment - 1);
@@ -73,7 +75,6 @@ ProbeBlock ProbeBlockEmitter::Emit() {
     later_ = a_.TakeLater();
     EmitReservation();
     EmitRecord();
-    EmitPadding();
   }
   EmitCounting();
   block_.end = a_.here();
@@ -148,10 +149,8 @@ void ProbeBlockEmitter::EmitCpu() {
     a_.shl(rdx, 32);
     a_.lea(r9, ptr[rdx + rax]);
   }
-  a_.and_(ecx, 0xfff);  // the kernel puts the node's number above (vdso_encode_cpunode)
-  a_.mov(eax, place_.memory.geometry.cpu_count - 1);
-  a_.cmp(ecx, eax);
-  a_.cmova(ecx, eax);
+  // Above the CPU's number the kernel puts the node's (vdso_encode_cpunode).
+  a_.and_(ecx, std::min(place_.memory.geometry.cpu_count, kMostCpus) - 1);
 }
 
 // r9 = time. Waits for what is before it as well as the compare-and-exchange does, so next to that
@@ -173,7 +172,7 @@ void ProbeBlockEmitter::EmitRingAddresses() {
   a_.mov(rsi, place_.memory.ring + geometry.head_offset(0));
   a_.lea(rsi, ptr[rsi + rcx * (sizeof(ring::RingHeader) / sizeof(ring::RingTail))]);
   a_.LoadAt(r10, place_.memory.control + geometry.tail_offset(0), rcx);
-  a_.shl(rcx, std::countr_zero(geometry.ring_bytes / sizeof(ring::RingTail)));
+  a_.imul(rcx, rcx, static_cast<int>(geometry.stride() / sizeof(ring::RingTail)));
   a_.mov(rax, place_.memory.ring + geometry.records_offset(0));
   a_.add(rcx, rax);
 }
@@ -205,9 +204,6 @@ void ProbeBlockEmitter::EmitReservation() {
     a_.ja(lost_, kNear);
     a_.mov(r8, rax);
     a_.and_(r8, ring_bytes - 1);
-    a_.lea(r10, ptr[r8 + length]);
-    a_.cmp(r10, ring_bytes);
-    a_.ja(padding_, kNear);
     a_.add(kRecord, rcx);
     a_.mov(kCommit, rax);
     a_.shl(kCommit, kCommitShift);
@@ -218,35 +214,6 @@ void ProbeBlockEmitter::EmitReservation() {
   a_.cmpxchg(ptr[rsi], rdi);
   block_.reserved.push_back({.begin = a_.here(), .end = 0, .tentative = true});
   a_.jne(retry_, kNear);
-}
-
-// rax = head, r8 = its place in the lap: takes what is left of the lap, then tries again.
-void ProbeBlockEmitter::EmitPadding() {
-  const auto ring_bytes = static_cast<uint32_t>(place_.memory.geometry.ring_bytes);
-  Label commit;
-  a_.L(padding_);
-  a_.mov(r10d, ring_bytes);
-  a_.sub(r10d, r8d);
-  a_.shr(r10d, 3);
-  a_.mov(rdi, rax);
-  a_.shl(rdi, kCommitShift);
-  a_.or_(kCommit, rdi);
-  a_.add(kRecord, rcx);
-  a_.mov(rdi, rax);
-  a_.or_(rdi, ring_bytes - 1);
-  a_.inc(rdi);
-  a_.lock();
-  a_.cmpxchg(ptr[rsi], rdi);
-  block_.reserved.push_back({.begin = a_.here(), .end = 0, .tentative = true});
-  a_.jne(retry_, kNear);
-  a_.movzx(eax, r10w);
-  a_.cmp(eax, kHeaderUnits);
-  a_.jb(commit);
-  a_.mov(dword[kRecord + offsetof(RecordHeader, probe)], ring::kPaddingRecord);
-  a_.L(commit);
-  a_.mov(ptr[kRecord + offsetof(RecordHeader, commit)], kCommit);
-  block_.reserved.back().end = a_.here();
-  a_.jmp(retry_, kNear);
 }
 
 void ProbeBlockEmitter::EmitHeader() {
@@ -303,7 +270,8 @@ void ProbeBlockEmitter::EmitCounting() {
   a_.L(not_recording_);
   a_.cmp(eax, ring::kModeCount);
   a_.jne(end_);
-  a_.mov(eax, offsetof(ProbeCounters, counted));
+  static_assert(offsetof(ProbeCounters, counted) == 0);
+  a_.xor_(eax, eax);
   a_.L(count);
   const SharedMemory& memory = place_.memory;
   a_.mov(rdx, memory.ring + memory.geometry.counters_offset(probe_.index));

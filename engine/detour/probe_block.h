@@ -29,7 +29,6 @@ class ProbeBlockEmitter {
   void EmitRingAddresses();
   void AddLengthToCommit();
   void EmitReservation();
-  void EmitPadding();
   void EmitHeader();
   void EmitRecord();
   void EmitCounting();
@@ -49,7 +48,7 @@ class ProbeBlockEmitter {
   FetchEmitter fetch_;
   ProbeBlock block_;
   std::vector<std::function<void()>> later_;  // what is left of the code before the reservation
-  Label oversize_, lost_, filtered_, sampled_out_, not_recording_, retry_, padding_, end_;
+  Label oversize_, lost_, filtered_, sampled_out_, not_recording_, retry_, end_;
 };
 
 }  // namespace probed::detour

@@ -32,7 +32,8 @@ void StringCode::LoadFirstWord(Label& fault) {
   a_.and_(rsi, -8);
   a_.MayFault(fault);
   a_.mov(rax, ptr[rsi]);
-  a_.lea(ecx, ptr[rdx * 8]);  // shifts take it modulo 64
+  a_.mov(ecx, edx);
+  a_.shl(ecx, 3);  // shifts take it modulo 64
   a_.or_(r9, -1);
   a_.shl(r9, cl);
   a_.not_(r9);

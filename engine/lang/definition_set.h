@@ -98,8 +98,9 @@ struct InputLine {
 std::vector<InputLine> SplitLines(std::string_view bytes);
 
 enum class LineDestination : uint8_t { kUser, kKernel, kDeletion, kEmpty, kMalformed };
-// Who a line is for: `p:x vfs_read` and `t:`/`f:`/`e:`/`s:` go to the real tracefs. `name:symbol`
-// without a '/' is a module's kprobe in the kernel dialect and a file's symbol in the extended one.
+// Who a line is for: `p:x vfs_read`, `t:`/`f:`/`e:`/`s:` and `sched:sched_switch` go to the real
+// tracefs. `name:symbol` without a '/' is a module's kprobe in the kernel dialect and a file's
+// symbol in the extended one.
 LineDestination Classify(std::string_view line, Dialect dialect = Dialect::kExtended);
 
 }  // namespace probed::lang

@@ -56,12 +56,34 @@ LineDestination ClassifyPlace(std::string_view place, Dialect dialect) {
   return LineDestination::kKernel;
 }
 
+bool IsNameByte(char c, bool wildcards) {
+  return IsAlpha(c) || IsDigit(c) || c == '_' || c == '-' ||
+         (wildcards && std::string_view("*?[]!").find(c) != std::string_view::npos);
+}
+
 }  // namespace
+
+bool NamesEvents(std::string_view line) {
+  const std::vector<std::string> tokens = Tokenize(line);
+  if (tokens.size() != 1) return false;
+  const std::string_view word = tokens[0];
+  const size_t colon = word.find(':');
+  if (colon == std::string_view::npos || colon == 0 || colon + 1 == word.size()) return false;
+  const auto all_names = [](std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](char c) { return IsNameByte(c, true); });
+  };
+  const std::string_view group = word.substr(0, colon);
+  if (!all_names(group) || !all_names(word.substr(colon + 1))) return false;
+  // "r100:name" lacks its place; no group of the kernel's has one letter.
+  const bool is_kind = IsAlpha(group[0]) && std::all_of(group.begin() + 1, group.end(), IsDigit);
+  return !is_kind && group[0] != '-';
+}
 
 LineDestination Classify(std::string_view line, Dialect dialect) {
   const std::vector<std::string> tokens = Tokenize(line);
   if (tokens.empty()) return LineDestination::kEmpty;
   if (line.starts_with('-')) return LineDestination::kDeletion;
+  if (NamesEvents(line)) return LineDestination::kKernel;
   const std::string& kind = tokens[0];
   switch (kind[0]) {
     case 'p':

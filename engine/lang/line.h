@@ -10,6 +10,9 @@ namespace probed::lang {
 // Longest line: 4094 bytes and a newline, or 4095 bytes at the end of a write.
 inline constexpr size_t kWriteBuffer = 4096;
 
+// GROUP:EVENT alone, wildcards allowed: events that the kernel has already.
+bool NamesEvents(std::string_view line);
+
 std::vector<std::string> Tokenize(std::string_view line);
 
 // The command as error_log echoes it.

@@ -25,7 +25,7 @@ constexpr uint64_t kMinRingBytes = 64u << 10;
 static_assert(offsetof(ring::ControlHeader, armed) == offsetof(sys::RobustNode, owner));
 
 ring::Geometry MakeGeometry(uint64_t bytes) {
-  auto cpus = static_cast<uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_CONF)));
+  auto cpus = std::bit_ceil(static_cast<uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_CONF))));
   return {.cpu_count = cpus, .ring_bytes = std::bit_ceil(std::max(bytes / cpus, kMinRingBytes))};
 }
 
@@ -234,13 +234,12 @@ uint64_t TargetRing::AdvanceWaiting(uint32_t index, uint64_t now) {
 void TargetRing::Abandon(const detour::Location::Reservation& reservation) {
   // The numbers come from the thread's registers: they may be anything.
   auto [cpu, position, length] = reservation;
-  uint64_t place = position % geometry_.ring_bytes;
   bool sane = cpu < geometry_.cpu_count && position % ring::kRecordAlignment == 0 &&
               length % ring::kRecordAlignment == 0 && length >= sizeof(ring::RecordHeader) &&
-              length <= ring::kMaxRecordBytes && place + length <= geometry_.ring_bytes;
+              length <= ring::kMaxRecordBytes;
   if (!sane) return;
-  auto& header = *reinterpret_cast<ring::RecordHeader*>(records_.bytes().data() +
-                                                        geometry_.records_offset(cpu) + place);
+  auto& header = *reinterpret_cast<ring::RecordHeader*>(
+      records_.bytes().data() + geometry_.records_offset(cpu) + position % geometry_.ring_bytes);
   header.probe = ring::kAbandonedRecord;
   std::atomic_ref(header.commit)
       .store(ring::CommitWord(position, length), std::memory_order_release);

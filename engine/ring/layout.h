@@ -5,7 +5,7 @@
 //   control  written by the daemon only, mapped read-only in the target and sealed against more:
 //            ControlHeader, tails[cpu_count], ProbeControl[kMaxProbes], ThreadEntry[kThreadEntries]
 //   ring     written by the target: ProbeCounters[kMaxProbes], then for each CPU a RingHeader, then
-//            for each CPU `ring_bytes` of records, then ShadowStack[kMaxShadowStacks]
+//            for each CPU `ring_bytes` of records and a margin, then ShadowStack[kMaxShadowStacks]
 //
 // What is in the ring memfd is hostile input. Little-endian, naturally aligned.
 
@@ -64,9 +64,10 @@ struct alignas(128) RingHeader {
   uint64_t head = 0;
 };
 
-// A record never wraps. One that would is preceded, in the same reservation, by padding up to the
-// end of the ring; where that is shorter than RecordHeader only the commit word is written.
-inline constexpr uint32_t kPaddingRecord = 0xffffffff;
+// A record never wraps: it may reach beyond the end of its ring into a margin. Positions count on
+// as if it had wrapped, so as many bytes at the ring's beginning stay unused in the next lap.
+inline constexpr uint64_t kMarginBytes = 512u << 10;
+static_assert(kMarginBytes >= kMaxRecordBytes);
 inline constexpr uint32_t kAbandonedRecord = 0xfffffffe;  // the daemon finished this hit itself
 
 struct RecordHeader {
@@ -128,7 +129,7 @@ struct alignas(64) ShadowStack {
 
 // Sizes and offsets that follow from the number of CPUs and the size of each ring.
 struct Geometry {
-  uint32_t cpu_count = 0;   // rings; CPU numbers at or above it share the last one
+  uint32_t cpu_count = 0;   // rings, a power of two; CPU numbers count modulo this
   uint64_t ring_bytes = 0;  // power of two, multiple of the page size
 
   constexpr uint64_t tail_offset(uint32_t cpu) const {
@@ -146,8 +147,9 @@ struct Geometry {
     return counters_offset(kMaxProbes) + cpu * sizeof(RingHeader);
   }
   constexpr uint64_t records_offset(uint32_t cpu) const {
-    return RoundToPage(head_offset(cpu_count)) + cpu * ring_bytes;
+    return RoundToPage(head_offset(cpu_count)) + cpu * stride();
   }
+  constexpr uint64_t stride() const { return ring_bytes + kMarginBytes; }
   constexpr uint64_t shadow_offset(uint32_t stack) const {
     return records_offset(cpu_count) + stack * sizeof(ShadowStack);
   }

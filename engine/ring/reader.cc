@@ -61,25 +61,21 @@ Reader::Place Reader::PlaceAt(uint32_t cpu, uint64_t position) const {
   return {position, (commit & 0xffff) * kRecordAlignment};
 }
 
-// Inside what is reserved, and not across the end of the ring.
-bool Reader::Fits(Place place, uint64_t head) const {
-  const uint64_t offset = place.position & (geometry_.ring_bytes - 1);
-  return place.length <= head - place.position && place.length <= geometry_.ring_bytes - offset;
+// Inside what is reserved. Whatever a commit word says, the margin has room for it.
+bool Reader::Fits(Place place, uint64_t head) {
+  return place.length <= head - place.position;
 }
 
-// kPaddingRecord: nothing to hand over. Otherwise below kMaxProbes, or no detour has written this.
+// kAbandonedRecord: nothing to hand over. Otherwise below kMaxProbes, or no detour has written
+// this.
 uint32_t Reader::ProbeAt(uint32_t cpu, Place place) const {
-  const uint64_t offset = place.position & (geometry_.ring_bytes - 1);
-  const bool at_end = offset + place.length == geometry_.ring_bytes;
-  if (place.length < sizeof(RecordHeader)) return at_end ? kPaddingRecord : kMaxProbes;
-  const auto probe = Load<uint32_t>(At(cpu, place.position) + offsetof(RecordHeader, probe));
-  if (probe == kAbandonedRecord) return kPaddingRecord;
-  return probe == kPaddingRecord && !at_end ? kMaxProbes : probe;
+  if (place.length < sizeof(RecordHeader)) return kMaxProbes;
+  return Load<uint32_t>(At(cpu, place.position) + offsetof(RecordHeader, probe));
 }
 
 Status Reader::Deliver(uint32_t cpu, Place place, const Sink& sink) {
   const uint32_t probe = ProbeAt(cpu, place);
-  if (probe == kPaddingRecord) return {};
+  if (probe == kAbandonedRecord) return {};
   if (probe >= kMaxProbes) return Corrupt(cpu, "no such record");
   std::byte* const header = At(cpu, place.position);
   const auto bytes = Load<uint32_t>(header + offsetof(RecordHeader, payload_bytes));
@@ -101,6 +97,7 @@ void Reader::PublishTail(uint32_t cpu, uint64_t position) {
   cpus_[cpu].tail = position;
 }
 
+// The margin needs no zeroes: no record begins there.
 void Reader::GiveBack(uint32_t cpu, uint64_t position) {
   Cpu& state = cpus_[cpu];
   const uint64_t bytes = position - state.tail;

@@ -84,7 +84,7 @@ class Reader {
   std::byte* At(uint32_t cpu, uint64_t position) const;
   Result<uint64_t> LoadHead(uint32_t cpu);
   Place PlaceAt(uint32_t cpu, uint64_t position) const;
-  bool Fits(Place place, uint64_t head) const;
+  static bool Fits(Place place, uint64_t head);
   Place NextBehindHole(uint32_t cpu, uint64_t position, uint64_t head) const;
   uint32_t ProbeAt(uint32_t cpu, Place place) const;
   Status Deliver(uint32_t cpu, Place place, const Sink& sink);

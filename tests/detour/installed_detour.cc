@@ -144,13 +144,9 @@ std::vector<Record> Memory::Records() const {
     const uint64_t at = geometry_.records_offset(0) + in_lap;
     const auto commit = At<uint64_t>(ring_, at);
     const uint64_t length = (commit & 0xffff) * ring::kRecordAlignment;
-    if (length == 0 || commit != ring::CommitWord(position, length) ||
-        in_lap + length > geometry_.ring_bytes) {
-      break;
-    }
+    if (length == 0 || commit != ring::CommitWord(position, length)) break;
     Record record{.position = position, .length = length, .header = {}, .payload = {}};
     std::memcpy(&record.header, ring_.data() + at, std::min(length, sizeof(record.header)));
-    if (length < sizeof(record.header)) record.header.probe = ring::kPaddingRecord;
     const std::byte* const payload = ring_.data() + at + sizeof(record.header);
     if (record.header.probe < ring::kMaxProbes)
       record.payload.assign(payload, payload + record.header.payload_bytes);

@@ -82,7 +82,7 @@ struct Walk {
 
 Walk* walk = nullptr;
 
-// Hits that have left a trace: records that are no padding, and counts.
+// Hits that have left a trace: records and counts.
 uint64_t Walk::Done() const {
   uint64_t done = 0;
   for (const Record& record : memory.Records())
@@ -175,7 +175,7 @@ class LeaveTest : public ::testing::TestWithParam<int> {
 
   HoledMemory memory_;
   Mapping stack_{64 << 10};
-  Memory ring_{4096};  // small: laps, padding and loss are frequent
+  Memory ring_{4096};  // small: laps and loss are frequent
   uint64_t stops_ = 0;
   uint64_t held_ = 0;
 };

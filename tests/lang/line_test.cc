@@ -54,7 +54,7 @@ TEST(Classify, KnowsTheOtherDynamicEvents) {
   EXPECT_EQ(Classify("e:g/a sched/sched_switch"), LineDestination::kKernel);
   EXPECT_EQ(Classify("s:lat u64 delta"), LineDestination::kKernel);
   EXPECT_EQ(Classify("e sched/sched_switch"), LineDestination::kKernel);
-  EXPECT_EQ(Classify("total:x"), LineDestination::kMalformed);
+  EXPECT_EQ(Classify("total:x y"), LineDestination::kMalformed);
 }
 
 TEST(Classify, ANameAndASymbolDependOnTheDialect) {

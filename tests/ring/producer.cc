@@ -45,20 +45,10 @@ std::optional<Producer::Slot> Producer::Reserve(uint32_t cpu, uint64_t payload_b
   while (true) {
     const uint64_t tail = std::atomic_ref(*tail_word).load(std::memory_order_acquire);
     uint64_t position = head_word.load(std::memory_order_acquire);
-    const uint64_t left = geometry_.ring_bytes - position % geometry_.ring_bytes;
-    const uint64_t padding = length > left ? left : 0;
-    if (position + padding + length - tail > geometry_.ring_bytes) return std::nullopt;
-    if (!head_word.compare_exchange_weak(position, position + padding + length)) continue;
-    if (padding != 0) CommitPadding(cpu, position, padding);
-    position += padding;
+    if (position + length - tail > geometry_.ring_bytes) return std::nullopt;
+    if (!head_word.compare_exchange_weak(position, position + length)) continue;
     return Slot{position, length, reinterpret_cast<RecordHeader*>(At(cpu, position))};
   }
-}
-
-void Producer::CommitPadding(uint32_t cpu, uint64_t position, uint64_t length) {
-  auto* header = reinterpret_cast<RecordHeader*>(At(cpu, position));
-  if (length >= sizeof(RecordHeader)) header->probe = kPaddingRecord;
-  Commit({position, length, header});
 }
 
 void Producer::Fill(const Slot& slot, const Hit& hit) {

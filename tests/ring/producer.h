@@ -59,8 +59,6 @@ class Producer {
   std::byte* At(uint32_t cpu, uint64_t position);
 
  private:
-  void CommitPadding(uint32_t cpu, uint64_t position, uint64_t length);
-
   const Geometry geometry_;
   const std::span<std::byte> control_;
   const std::span<std::byte> ring_;

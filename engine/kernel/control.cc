@@ -1,0 +1,303 @@
+#include "engine/kernel/control.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/kernel/event_names.h"
+#include "engine/lang/line.h"
+
+namespace probed::kernel {
+namespace {
+
+constexpr size_t kMostViews = 16;
+
+Refusal Refuse(Error error) {
+  return Refusal{.line = 0, .error = std::move(error), .verdict = {}};
+}
+
+Error NameTaken(const DefinitionLine& line) {
+  return Error{.code = ErrorCode::kAlreadyExists,
+               .reason = "EVENT_EXIST",
+               .message = fmt::format("there is a probe {}/{} in the kernel already", line.group,
+                                      line.event),
+               .hint = "another group or event name, or delete the probe first",
+               .metadata = {}};
+}
+
+Error TooManyViews(const KernelName& name) {
+  return Error{.code = ErrorCode::kResourceExhausted,
+               .reason = "EVENT_IN_USE",
+               .message = fmt::format("{}:{} is traced {} times already", name.group, name.event,
+                                      kMostViews),
+               .hint = "probectl watch shows the events of probes that are there",
+               .metadata = {}};
+}
+
+std::string PlaceOf(const std::string& body) {
+  return body.substr(0, body.find_first_of(" \t"));
+}
+
+bool ReturnsFrom(const DynamicEvent& event) {
+  return event.kind[0] == 'r' || PlaceOf(event.body).ends_with("%return");
+}
+
+}  // namespace
+
+Control::Control(Owner owner, event::Drainer& drainer, TracefsPlaces places)
+    : owner_(owner), drainer_(drainer), places_(std::move(places)) {}
+
+Control::~Control() {
+  std::lock_guard lock(mutex_);
+  probes_.clear();
+  CloseUnused();
+}
+
+// Looked for anew where nothing is open: it may have been mounted meanwhile.
+Status Control::Open() {
+  if (!views_.empty()) return {};
+  PROBED_TRY(tracefs_, Tracefs::Find(places_));
+  features_ = ReadFeatures(*tracefs_);
+  PROBED_RETURN_IF_ERROR(OpenView());
+  return {};
+}
+
+Result<View*> Control::OpenView() {
+  Owner owner = owner_;
+  if (!views_.empty()) owner.serial = views_.back()->instance.owner().serial + 1;
+  PROBED_TRY(Instance instance, Instance::Create(*tracefs_, owner));
+  const std::string path = tracefs_->Path(instance.directory());
+  PROBED_TRY(auto stream, Stream::Open(path, drainer_));
+  views_.push_back(
+      std::make_unique<View>(View{.instance = std::move(instance), .stream = std::move(stream)}));
+  return views_.back().get();
+}
+
+bool Control::IsTaken(const View* view, const KernelName& name, const Made& made) const {
+  const auto has = [&](const Probe& probe) {
+    return &probe.view() == view && probe.event().name() == name;
+  };
+  return std::any_of(probes_.begin(), probes_.end(),
+                     [&](const auto& entry) { return has(*entry.second); }) ||
+         std::any_of(made.begin(), made.end(), [&](const auto& probe) { return has(*probe); });
+}
+
+Result<View*> Control::ViewFor(const KernelName& name, const Made& made) {
+  for (const auto& view : views_)
+    if (!IsTaken(view.get(), name, made)) return view.get();
+  if (views_.size() >= kMostViews) return TooManyViews(name);
+  return OpenView();
+}
+
+// Definitions are all made in the first instance: their names are no others'.
+std::optional<Refusal> Control::Define(const std::vector<std::string>& tokens,
+                                       const ProbeOptions& options, event::ProbeId id, Made& made) {
+  auto parsed = ParseDefinition(tokens);
+  if (!parsed.ok()) return RefusedName(parsed.error(), tokens);
+  DefinitionLine& line = *parsed;
+  if (!features_.Has(line.kind)) return Refuse(NotInThisKernel(line.kind));
+  if (options.max_active > 0 && line.letter == "r" && line.kind == LineKind::kKprobe)
+    line.letter = fmt::format("r{}", options.max_active);
+  View& view = *views_.front();
+  const Owner& owner = view.instance.owner();
+  const bool generated = line.event_generated;
+  const std::string first = line.event;
+  for (int i = 1; IsTaken(&view, NameOf(line, owner), made); ++i) {
+    if (!generated) return Refuse(NameTaken(line));
+    line.event = fmt::format("{}_{}", first, i);
+  }
+  const Status written = tracefs_->Write("dynamic_events", KernelLine(line, owner) + "\n");
+  if (!written.ok()) return RefusedDefinition(*tracefs_, line, owner, written.error());
+  Event event(*tracefs_, view.instance.directory(), NameOf(line, owner), true);
+  Probe::Shown shown{.group = line.group,
+                     .event = line.event,
+                     .definition = line.command(),
+                     .place = PlaceOf(line.body),
+                     .is_return = line.is_return()};
+  for (const DynamicEvent& defined : ListDynamicEvents(*tracefs_)) {
+    if (KernelName{defined.group, defined.event} != event.name()) continue;
+    shown.definition = ReadBack(defined);
+    shown.is_return = ReturnsFrom(defined);
+  }
+  auto probe = Probe::Create(id, view, std::move(event), std::move(shown));
+  if (!probe.ok()) return Refuse(std::move(probe).error());
+  made.push_back(*std::move(probe));
+  return std::nullopt;
+}
+
+std::optional<Refusal> Control::Join(const std::string& pattern, const NextId& next_id,
+                                     Made& made) {
+  const auto names = FindEvents(*tracefs_, pattern);
+  if (!names.ok()) return Refuse(names.error());
+  for (const KernelName& name : *names) {
+    auto view = ViewFor(name, made);
+    if (!view.ok()) return Refuse(std::move(view).error());
+    const std::string shown = name.group + ":" + name.event;
+    auto probe = Probe::Create(next_id(), **view,
+                               Event(*tracefs_, (*view)->instance.directory(), name, false),
+                               {.group = name.group,
+                                .event = name.event,
+                                .definition = shown,
+                                .place = shown,
+                                .is_return = false});
+    if (!probe.ok()) return Refuse(std::move(probe).error());
+    made.push_back(*std::move(probe));
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> Control::Start(const ProbeOptions& options, Probe& probe) {
+  if (!options.filter.empty() && options.filter != "0") {
+    const Status set = probe.event().SetFilter(options.filter);
+    if (!set.ok())
+      return RefusedFilter(*tracefs_, probe.view().instance.directory(), options.filter,
+                           set.error());
+  }
+  if (!options.enable) return std::nullopt;
+  const Status enabled = probe.SetEnabled(true);
+  if (enabled.ok()) return std::nullopt;
+  return Refuse(RefusedEnable(probe.shown().definition, enabled.error()));
+}
+
+std::optional<Refusal> Control::Make(const ProbeRequest& request, const ProbeOptions& options,
+                                     const NextId& next_id, Made& made) {
+  const size_t before = made.size();
+  auto refusal = lang::NamesEvents(request.text)
+                     ? Join(lang::Tokenize(request.text).front(), next_id, made)
+                     : Define(lang::Tokenize(request.text), options, next_id(), made);
+  for (size_t i = before; i < made.size() && !refusal; ++i)
+    refusal = Start(options, *made[i]);
+  if (refusal) refusal->line = request.line;
+  return refusal;
+}
+
+Control::Outcome Control::Create(const std::vector<ProbeRequest>& requests,
+                                 const ProbeOptions& options, const NextId& next_id) {
+  std::lock_guard lock(mutex_);
+  Outcome outcome;
+  if (requests.empty()) return outcome;
+  Made made;
+  const Status opened = Open();
+  if (!opened.ok()) outcome.refusal = Refuse(opened.error());
+  if (!opened.ok()) outcome.refusal->line = requests.front().line;
+  for (auto request = requests.begin(); request != requests.end() && !outcome.refusal; ++request)
+    outcome.refusal = Make(*request, options, next_id, made);
+  if (outcome.refusal) {
+    while (!made.empty())
+      made.pop_back();
+    CloseUnused();
+    return outcome;
+  }
+  for (auto& probe : made) {
+    outcome.probes.push_back(Describe(*probe, {}));
+    probes_.emplace(probe->id(), std::move(probe));
+  }
+  return outcome;
+}
+
+// Of instances as of all else nothing is left when it is not used.
+void Control::CloseUnused() {
+  std::erase_if(views_, [this](const auto& view) {
+    return std::none_of(probes_.begin(), probes_.end(),
+                        [&](const auto& entry) { return &entry.second->view() == view.get(); });
+  });
+}
+
+// The profile first: every hit in it has been read then.
+Profile Control::ReadCounts() {
+  Profile profile;
+  if (probes_.empty()) return profile;
+  profile = ReadProfile(*tracefs_);
+  for (const auto& view : views_)
+    view->stream->Flush();
+  return profile;
+}
+
+ProbeView Control::Describe(const Probe& probe, const Profile& profile) {
+  return ProbeView{.id = probe.id(),
+                   .definition = probe.shown().definition,
+                   .place = probe.shown().place,
+                   .schema = probe.schema(),
+                   .enabled = probe.enabled(),
+                   .filter = probe.event().filter(),
+                   .triggers = probe.event().Triggers(),
+                   .counters = probe.Count(profile)};
+}
+
+std::vector<ProbeView> Control::List() {
+  std::lock_guard lock(mutex_);
+  const Profile profile = ReadCounts();
+  std::vector<ProbeView> views;
+  for (const auto& [id, probe] : probes_)
+    views.push_back(Describe(*probe, profile));
+  return views;
+}
+
+std::optional<ProbeView> Control::Find(event::ProbeId id) {
+  std::lock_guard lock(mutex_);
+  const auto found = probes_.find(id);
+  if (found == probes_.end()) return std::nullopt;
+  return Describe(*found->second, ReadCounts());
+}
+
+bool Control::Has(event::ProbeId id) {
+  std::lock_guard lock(mutex_);
+  return probes_.contains(id);
+}
+
+Status Control::SetEnabled(const std::vector<event::ProbeId>& ids, bool enabled) {
+  std::lock_guard lock(mutex_);
+  std::vector<Probe*> changed;
+  for (event::ProbeId id : ids) {
+    const auto found = probes_.find(id);
+    if (found == probes_.end() || found->second->enabled() == enabled) continue;
+    const Status set = found->second->SetEnabled(enabled);
+    if (set.ok()) {
+      changed.push_back(found->second.get());
+      continue;
+    }
+    for (Probe* probe : changed)
+      (void)probe->SetEnabled(!enabled);
+    return RefusedEnable(found->second->shown().definition, set.error());
+  }
+  return {};
+}
+
+Refusal Control::Unknown(event::ProbeId id) {
+  return Refuse(Error{.code = ErrorCode::kNotFound,
+                      .reason = "PROBE_NOT_FOUND",
+                      .message = fmt::format("there is no probe {} in the kernel", id),
+                      .hint = "",
+                      .metadata = {{"probe", std::to_string(id)}}});
+}
+
+std::optional<Refusal> Control::SetFilter(event::ProbeId id, const std::string& filter) {
+  std::lock_guard lock(mutex_);
+  const auto found = probes_.find(id);
+  if (found == probes_.end()) return Unknown(id);
+  Event& event = found->second->event();
+  const std::string text = filter.empty() ? "0" : filter;
+  const Status set = event.SetFilter(text);
+  if (set.ok()) return std::nullopt;
+  return RefusedFilter(*tracefs_, found->second->view().instance.directory(), text, set.error());
+}
+
+std::optional<Refusal> Control::WriteTrigger(event::ProbeId id, const std::string& trigger) {
+  std::lock_guard lock(mutex_);
+  const auto found = probes_.find(id);
+  if (found == probes_.end()) return Unknown(id);
+  const Status written = found->second->WriteTrigger(trigger);
+  if (written.ok()) return std::nullopt;
+  return RefusedFilter(*tracefs_, found->second->view().instance.directory(), trigger,
+                       written.error());
+}
+
+void Control::Delete(const std::vector<event::ProbeId>& ids) {
+  std::lock_guard lock(mutex_);
+  for (event::ProbeId id : ids)
+    probes_.erase(id);
+  CloseUnused();
+}
+
+}  // namespace probed::kernel

@@ -1,0 +1,28 @@
+#pragma once
+// The kernel's own words on what it refused: tracefs' error_log. Pure.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace probed::kernel {
+
+struct LoggedError {
+  std::string subsystem;  // "trace_kprobe", "event filter parse error"
+  std::string message;
+  std::string command;
+  int caret = 0;  // 0-based column in `command`; may lie outside
+};
+
+// Oldest first, as the file has them; what is no entry is passed over.
+std::vector<LoggedError> ParseErrorLog(std::string_view text);
+
+// The newest entry about `command`.
+std::optional<LoggedError> FindError(std::string_view text, std::string_view command);
+
+// The word for a message of the kernel's, as its source calls it: BAD_PROBE_ADDR; KERNEL_REFUSED
+// for those we have never heard of.
+std::string CodeOfMessage(std::string_view message);
+
+}  // namespace probed::kernel
