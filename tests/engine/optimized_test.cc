@@ -381,13 +381,16 @@ TEST_F(OptimizedTest, SixtyFourThreadsRunThroughManyChanges) {
   EXPECT_EQ(puppet.Ask("end"), "0 wrong");
 }
 
-// A signal every 200 us, faster than several steps may take.
-TEST_F(OptimizedTest, AStormOfSignalsFindsTheProgramInItsOwnCode) {
+// A timer of 200 us, faster than several steps may take, then signals as fast as they are handled.
+class OptimizedStormTest : public OptimizedTest, public testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Signals, OptimizedStormTest, testing::Values("storm 1000", "hurry 1000"));
+
+TEST_P(OptimizedStormTest, SignalsFindTheProgramInItsOwnCode) {
   events_.reset();
   Puppet puppet("control");
   TargetId target = Attach(puppet);
   ProbeId probe = DefineOptimized(target, fmt::format("p:t/in {}:spin_work %di", puppet.path()));
-  std::string answer = puppet.Ask("storm 1000");
+  std::string answer = puppet.Ask(GetParam());
   unsigned long spins = 0, strange = 1;
   int enough = 0;
   ASSERT_EQ(std::sscanf(answer.c_str(), "%lu %d %lu", &spins, &enough, &strange), 3) << answer;
