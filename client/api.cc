@@ -86,6 +86,10 @@ Reply<v1::DetachTargetResponse> Api::DetachTarget(const v1::DetachTargetRequest&
   return state_->Call(*state_->targets, &v1::TargetService::Stub::DetachTarget, request);
 }
 
+Reply<v1::FindProcessesResponse> Api::FindProcesses(const v1::FindProcessesRequest& request) {
+  return state_->Call(*state_->targets, &v1::TargetService::Stub::FindProcesses, request);
+}
+
 Reply<std::vector<v1::Target>> Api::ListTargets() {
   return state_->CallPaged<v1::Target>(*state_->targets, &v1::TargetService::Stub::ListTargets,
                                        v1::ListTargetsRequest(),

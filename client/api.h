@@ -47,6 +47,7 @@ class Api {
 
   Reply<v1::Target> AttachTarget(const v1::AttachTargetRequest& request);
   Reply<v1::DetachTargetResponse> DetachTarget(const v1::DetachTargetRequest& request);
+  Reply<v1::FindProcessesResponse> FindProcesses(const v1::FindProcessesRequest& request);
   Reply<std::vector<v1::Target>> ListTargets();
 
   Reply<v1::CreateProbesResponse> CreateProbes(const v1::CreateProbesRequest& request);

@@ -9,6 +9,7 @@
 #include "client/tracing_session.h"
 #include "client/verbs/connect.h"
 #include "client/verbs/options.h"
+#include "client/verbs/process_options.h"
 #include "client/verbs/stream_output.h"
 #include "client/verbs/verbs.h"
 
@@ -16,7 +17,7 @@ namespace probed::client {
 namespace {
 
 struct AttachOptions {
-  std::vector<int> pids;
+  ProcessOptions processes;
   bool follow = false;
   DefinitionOptions definitions;
   StreamOptions stream;
@@ -35,10 +36,11 @@ v1::AttachTargetRequest RequestFor(int pid, const AttachOptions& options) {
 
 // Attaches to every pid. kOk: to all; kPartial: to some; else the exit code of the first failure.
 template <class Attach>
-ExitCode AttachAll(const AttachOptions& options, Talk& talk, Attach attach) {
+ExitCode AttachAll(const AttachOptions& options, const std::vector<int>& pids, Talk& talk,
+                   Attach attach) {
   ExitCode worst = ExitCode::kOk;
   size_t attached = 0;
-  for (int pid : options.pids) {
+  for (int pid : pids) {
     auto target = attach(RequestFor(pid, options));
     if (target) {
       ++attached;
@@ -55,8 +57,11 @@ bool NothingAttached(ExitCode code) {
 }
 
 // Without definitions: the targets stay attached for later `define`.
-ExitCode Hold(const AttachOptions& options, Api& api, Talk& talk) {
-  return AttachAll(options, talk, [&](const v1::AttachTargetRequest& request) {
+ExitCode Hold(const AttachOptions& options, const v1::FindProcessesRequest& selection, Api& api,
+              Talk& talk) {
+  auto pids = FindPids(options.processes, selection, api, talk);
+  if (!pids) return talk.Fail(pids.error());
+  return AttachAll(options, *pids, talk, [&](const v1::AttachTargetRequest& request) {
     auto target = api.AttachTarget(request);
     if (target) fmt::print("{}\n", target->name());
     return target;
@@ -88,9 +93,10 @@ std::string DescribeEnd(StopReason reason, const TracingSession& session) {
 }
 
 // Attaches, defines and subscribes. kOk or kPartial: the trace runs.
-ExitCode SetUp(const AttachOptions& options, const std::vector<std::string>& lines,
-               TracingSession& session, StreamOutput& output, Talk& talk) {
-  ExitCode attached = AttachAll(options, talk, [&](const v1::AttachTargetRequest& request) {
+ExitCode SetUp(const AttachOptions& options, const std::vector<int>& pids,
+               const std::vector<std::string>& lines, TracingSession& session, StreamOutput& output,
+               Talk& talk) {
+  ExitCode attached = AttachAll(options, pids, talk, [&](const v1::AttachTargetRequest& request) {
     return session.Attach(request);
   });
   if (NothingAttached(attached)) return attached;
@@ -101,13 +107,15 @@ ExitCode SetUp(const AttachOptions& options, const std::vector<std::string>& lin
   return code;
 }
 
-ExitCode Trace(const AttachOptions& options, const std::vector<std::string>& lines, Api& api,
-               Signals& signals, Talk& talk) {
+ExitCode Trace(const AttachOptions& options, const v1::FindProcessesRequest& selection,
+               const std::vector<std::string>& lines, Api& api, Signals& signals, Talk& talk) {
   auto output = OpenStreamOutput(options.stream);
   if (!output.ok()) return talk.Fail(output.error());
   TracingSession session(api, talk);
   std::optional<EndOnInterrupt> nothing_yet(std::in_place, signals);
-  ExitCode attached = SetUp(options, lines, session, *output, talk);
+  auto pids = FindPids(options.processes, selection, api, talk);
+  if (!pids) return talk.Fail(pids.error());
+  ExitCode attached = SetUp(options, *pids, lines, session, *output, talk);
   nothing_yet.reset();
   if (NothingAttached(attached)) return attached;
   talk.Note(fmt::format("attached to {}; Ctrl-C detaches", DescribeTargets(session)));
@@ -137,13 +145,14 @@ Result<Endpoint> FindEndpoint(const EndpointOptions& options, bool tracing) {
 
 Result<ExitCode> Attach(const AttachOptions& options, const Invocation& invocation, Talk& talk) {
   bool tracing = options.has_definitions();
+  PROBED_TRY(auto selection, SelectionOf(options.processes));
   PROBED_TRY(auto lines, options.definitions.Lines());
   PROBED_TRY(Endpoint endpoint, FindEndpoint(invocation.endpoint, tracing));
   std::optional<Signals> signals;
   if (tracing) signals.emplace();
   PROBED_TRY(Connection connection, Connect(invocation, std::move(endpoint)));
-  if (!tracing) return Hold(options, *connection.api, talk);
-  ExitCode code = Trace(options, lines, *connection.api, *signals, talk);
+  if (!tracing) return Hold(options, selection, *connection.api, talk);
+  ExitCode code = Trace(options, selection, lines, *connection.api, *signals, talk);
   if (code == ExitCode::kConnect) ReportDaemonLog(connection, talk);
   return code;
 }
@@ -162,11 +171,7 @@ void AddAttach(CLI::App& app, Invocation& invocation) {
                 auto code = Attach(*options, invocation, talk);
                 return static_cast<int>(code.ok() ? *code : talk.Fail(code.error()));
               });
-  verb->add_option("-p,--pid", options->pids, "Process ids, separated by commas")
-      ->required()
-      ->delimiter(',')
-      ->check(Positive())
-      ->type_name("PID[,PID]");
+  AddProcessOptions(*verb, options->processes);
   verb->add_flag("--follow", options->follow, "Follow forked children");
   AddDefinitionOptions(*verb, options->definitions);
   AddRequireArmedOption(*verb, options->definitions);

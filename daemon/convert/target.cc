@@ -5,6 +5,7 @@
 #include "daemon/convert/duration.h"
 #include "daemon/convert/names.h"
 #include "daemon/convert/text.h"
+#include "engine/sys/proc.h"
 
 namespace probed::daemon {
 namespace {
@@ -31,6 +32,11 @@ Result<std::chrono::milliseconds> ToMilliseconds(const google::protobuf::Duratio
                "deadline must be more than 0 and at most 5 minutes",
                "leave it out for 5 seconds",
                {}};
+}
+
+Error InvalidSelection(std::string message, std::string hint) {
+  return Error{
+      ErrorCode::kInvalidArgument, "INVALID_SELECTION", std::move(message), std::move(hint), {}};
 }
 
 Error InvalidLaunch(std::string message, std::string hint) {
@@ -99,6 +105,40 @@ Result<engine::LaunchOptions> ToOptions(const v1::LaunchTargetRequest& request,
   options.gid = caller.gid;
   options.follow_children = !request.has_follow_children() || request.follow_children();
   return options;
+}
+
+Result<ProcessSelection> ToSelection(const v1::FindProcessesRequest& request) {
+  ProcessSelection selection{.name = request.name(),
+                             .executable = request.executable(),
+                             .uid = {},
+                             .cgroup = request.cgroup(),
+                             .container = request.container()};
+  if (request.has_uid()) selection.uid = request.uid();
+  if (selection.empty())
+    return InvalidSelection("nothing is said about the processes to find",
+                            "set a name, an executable, a user, a control group or a container");
+  for (const std::string* path : {&selection.executable, &selection.cgroup}) {
+    if (!path->empty() && path->front() != '/')
+      return InvalidSelection(fmt::format("\"{}\" is not an absolute path", *path), "");
+  }
+  return selection;
+}
+
+Result<std::chrono::milliseconds> ToWait(const v1::FindProcessesRequest& request) {
+  constexpr std::chrono::seconds kMost{10};
+  const auto& wait = request.wait();
+  const std::chrono::milliseconds value(wait.seconds() * 1000 + wait.nanos() / 1'000'000);
+  if (wait.seconds() < 3600 && value.count() >= 0 && value <= kMost) return value;
+  return InvalidSelection("wait must be at most 10 seconds", "ask again");
+}
+
+v1::Process ToProcess(event::TargetId id) {
+  v1::Process out;
+  out.set_pid(id.pid);
+  out.set_start_ticks(id.start_ticks);
+  out.set_comm(Utf8(sys::ReadComm(id.pid)));
+  out.set_executable(Utf8(sys::ReadExecutable(id.pid)));
+  return out;
 }
 
 }  // namespace probed::daemon

@@ -1,7 +1,10 @@
 #pragma once
-// Targets between the engine and the API. Pure.
+// Targets and processes between the engine and the API.
+
+#include <chrono>
 
 #include "daemon/access/caller.h"
+#include "daemon/process_selection.h"
 #include "engine/engine.h"
 #include "probed/v1/targets.pb.h"
 
@@ -14,5 +17,11 @@ Result<engine::AttachOptions> ToOptions(const v1::AttachTargetRequest& request);
 // The program runs as the caller.
 Result<engine::LaunchOptions> ToOptions(const v1::LaunchTargetRequest& request,
                                         const Caller& caller);
+
+// INVALID_SELECTION.
+Result<ProcessSelection> ToSelection(const v1::FindProcessesRequest& request);
+Result<std::chrono::milliseconds> ToWait(const v1::FindProcessesRequest& request);
+// What /proc says of it now.
+v1::Process ToProcess(event::TargetId id);
 
 }  // namespace probed::daemon

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <chrono>
+#include <vector>
+
+#include "daemon/process_selection.h"
 #include "daemon/services/context.h"
 #include "probed/v1/targets.grpc.pb.h"
 
@@ -18,6 +22,8 @@ class TargetService final : public v1::TargetService::Service {
                             v1::Target* response) override;
   grpc::Status DetachTarget(grpc::ServerContext*, const v1::DetachTargetRequest* request,
                             v1::DetachTargetResponse* response) override;
+  grpc::Status FindProcesses(grpc::ServerContext* call, const v1::FindProcessesRequest* request,
+                             v1::FindProcessesResponse* response) override;
   grpc::Status GetTarget(grpc::ServerContext*, const v1::GetTargetRequest* request,
                          v1::Target* response) override;
   grpc::Status ListTargets(grpc::ServerContext*, const v1::ListTargetsRequest* request,
@@ -31,6 +37,12 @@ class TargetService final : public v1::TargetService::Service {
   Result<engine::TargetInfo> Launch(const v1::LaunchTargetRequest& request);
   Result<engine::TargetInfo> Find(const std::string& name);
   Result<v1::DetachTargetResponse> Detach(event::TargetId target, const std::string& session);
+
+  std::vector<event::TargetId> Select(const ProcessSelection& selection,
+                                      const std::vector<pid_t>& candidates);
+  std::vector<event::TargetId> WaitFor(const ProcessSelection& selection,
+                                       std::chrono::milliseconds at_most,
+                                       const grpc::ServerContext& call);
 
   ServiceContext& context_;
   const Caller& caller_;

@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <climits>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "base/file.h"
@@ -49,6 +52,17 @@ std::vector<std::string_view> Words(std::string_view text) {
     words.push_back(text.substr(start, end - start));
     text.remove_prefix(end);
   }
+}
+
+// Those of a folder's entries that are numbers; nothing if there is no such folder.
+std::optional<std::vector<pid_t>> ListNumbers(const std::string& path) {
+  std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), ::closedir);
+  if (directory == nullptr) return std::nullopt;
+  std::vector<pid_t> numbers;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    if (pid_t number = ParseNumber<pid_t>(entry->d_name); number > 0) numbers.push_back(number);
+  }
+  return numbers;
 }
 
 void ParseUids(std::string_view value, TaskStatus& status) {
@@ -124,15 +138,14 @@ Result<TaskStat> ReadTaskStat(pid_t tid) {
                   .cpu = ParseNumber<int>(fields[kProcessor])};
 }
 
+std::vector<pid_t> ListProcesses() {
+  return ListNumbers("/proc").value_or(std::vector<pid_t>());
+}
+
 Result<std::vector<pid_t>> ListTasks(pid_t pid) {
-  std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(ProcPath(pid, "task").c_str()),
-                                                ::closedir);
-  if (directory == nullptr) return NotFound(pid);
-  std::vector<pid_t> tasks;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    if (pid_t tid = ParseNumber<pid_t>(entry->d_name); tid > 0) tasks.push_back(tid);
-  }
-  return tasks;
+  auto tasks = ListNumbers(ProcPath(pid, "task"));
+  if (!tasks) return NotFound(pid);
+  return *std::move(tasks);
 }
 
 bool IsTaskOf(pid_t pid, pid_t tid) {
@@ -181,6 +194,26 @@ std::string ReadCmdline(pid_t pid) {
   if (text->ends_with('\0')) text->pop_back();
   std::replace(text->begin(), text->end(), '\0', ' ');
   return std::move(*text);
+}
+
+std::string ReadExecutable(pid_t pid) {
+  std::array<char, PATH_MAX> path;
+  const ssize_t length = ::readlink(ProcPath(pid, "exe").c_str(), path.data(), path.size());
+  return length > 0 ? std::string(path.data(), static_cast<size_t>(length)) : "";
+}
+
+// Lines of "number:controllers:path"; only the path may contain more colons.
+std::vector<std::string> ReadControlGroups(pid_t pid) {
+  Result<std::string> text = ReadFile(ProcPath(pid, "cgroup"));
+  std::vector<std::string> groups;
+  if (!text.ok()) return groups;
+  for (size_t begin = 0; begin < text->size();) {
+    const size_t end = std::min(text->find('\n', begin), text->size());
+    const size_t path = text->find(':', text->find(':', begin) + 1) + 1;
+    if (path != 0 && path <= end) groups.push_back(text->substr(path, end - path));
+    begin = end + 1;
+  }
+  return groups;
 }
 
 int YamaScope() {

@@ -47,6 +47,7 @@ struct TaskStat {
 };
 Result<TaskStat> ReadTaskStat(pid_t tid);
 
+std::vector<pid_t> ListProcesses();
 Result<std::vector<pid_t>> ListTasks(pid_t pid);
 bool IsTaskOf(pid_t pid, pid_t tid);
 // Processes that this thread has made; none without CONFIG_PROC_CHILDREN.
@@ -54,6 +55,10 @@ std::vector<pid_t> ListChildren(pid_t pid, pid_t tid);
 Result<std::string> ReadMaps(pid_t pid);
 std::string ReadComm(pid_t tid);     // empty when gone
 std::string ReadCmdline(pid_t pid);  // arguments joined by spaces; empty when gone
+// As the kernel names it, " (deleted)" included; empty for a kernel thread or when gone.
+std::string ReadExecutable(pid_t pid);
+// Of every hierarchy, cgroups(7); empty when gone.
+std::vector<std::string> ReadControlGroups(pid_t pid);
 
 // Where a task that sleeps will run on in user mode. TASK_RUNNING when it does not sleep.
 Result<RemoteAddr> ReadSleepingIp(pid_t tid);

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -146,6 +147,48 @@ class Attach(unittest.TestCase):
                     numbers = [one["args"]["n"] for one in hits]
                     self.assertEqual(numbers, list(range(numbers[0], numbers[0] + 7)))
         self.assert_unharmed()
+
+    def rename(self):
+        """The program as a file whose name no other process has."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        return shutil.copy(self.path, Path(folder.name, f"only-{os.getpid()}"))
+
+    def test_by_name(self):
+        path = self.rename()
+        definition = f"p:e/w {path}:work n=%di:u64"
+        with Program([path]) as program:
+            program.wait_for("ready")
+            for selection in (["--name", Path(path).name], ["--exe", path],
+                              ["--name", "only-*", "--exe", path, "--user", str(os.geteuid())]):
+                result = probectl.probectl("attach", *selection, "-e", definition, "--count", "3")
+                self.assertEqual(result.code, 0, result.err)
+                self.assertIn(f"attached to {program.pid} (", result.err)
+                self.assertEqual(len(trace.records(result.out)), 3)
+
+    def test_waits_for_a_program_to_start(self):
+        path = self.rename()
+        with Program([PROBECTL, "attach", "--exe", path, "--wait", "--address", "private", "-e",
+                      f"p:e/w {path}:work n=%di:u64", "--count", "5"]) as waiting:
+            wait_until(lambda: "waiting for a process that has --exe" in waiting.err, 20, "it waits")
+            with Program([path]) as program:
+                program.wait_for("ready")
+                self.assertEqual(waiting.finish(20, close_input=False), 0, waiting.err)
+                self.assertIn(f"attached to {program.pid} (", waiting.err)
+                self.assertEqual(len(trace.records(waiting.out)), 5)
+
+    def test_refused_selections(self):
+        for words, code, text in (
+                ([], 2, "no process is named"),
+                (["--pid", "1", "--name", "x"], 2, "--name"),
+                (["--name", "no program is called so"], 5, "no process that you may trace has"),
+                (["--exe", "relative"], 2, "not an absolute path"),
+                (["--user", "nobody-has-this-name"], 2, "no user"),
+                (["--pid", str(self.program.pid), "--wait"], 2, "--wait")):
+            with self.subTest(words):
+                result = probectl.probectl("attach", *words, "-e", self.definition)
+                self.assertEqual(result.code, code, result.err)
+                self.assertIn(text, result.err)
 
     def test_filter(self):
         result = probectl.probectl("attach", "--pid", str(self.program.pid), "-e", self.definition,

@@ -68,6 +68,30 @@ TEST_F(ApiTest, AttachGetListDetach) {
   EXPECT_EQ(victim_->ReadLine(), "4");
 }
 
+TEST_F(ApiTest, FindsProcesses) {
+  v1::FindProcessesRequest find;
+  v1::FindProcessesResponse found;
+  auto ask = [&] {
+    found.Clear();
+    return Call(*client_.targets, &v1::TargetService::Stub::FindProcesses, find, found);
+  };
+  EXPECT_EQ(ReasonOf(ask()), "INVALID_SELECTION");
+  find.set_executable("victim");
+  EXPECT_EQ(ReasonOf(ask()), "INVALID_SELECTION");
+  find.set_executable(VictimPath());
+  ASSERT_TRUE(ask().ok());
+  auto is_victim = [&](const v1::Process& process) { return process.pid() == victim_->pid(); };
+  EXPECT_EQ(std::count_if(found.processes().begin(), found.processes().end(), is_victim), 1);
+  EXPECT_EQ(found.processes(0).executable(), VictimPath());
+  find.mutable_wait()->set_seconds(11);
+  EXPECT_EQ(ReasonOf(ask()), "INVALID_SELECTION");
+  find.mutable_wait()->set_seconds(0);
+  find.mutable_wait()->set_nanos(200'000'000);
+  find.set_name("nobody is called so");
+  ASSERT_TRUE(ask().ok());
+  EXPECT_EQ(found.processes_size(), 0);
+}
+
 TEST_F(ApiTest, UnknownThingsAreNotFound) {
   v1::Target target;
   v1::AttachTargetRequest attach;
@@ -329,6 +353,11 @@ TEST_F(ApiTest, AnotherUserSeesAndTouchesNothing) {
       Call(*other->targets, &v1::TargetService::Stub::ListTargets, v1::ListTargetsRequest(), list)
           .ok());
   EXPECT_EQ(list.targets_size(), 0);
+  v1::FindProcessesRequest find;
+  find.set_executable(VictimPath());
+  v1::FindProcessesResponse found;
+  ASSERT_TRUE(Call(*other->targets, &v1::TargetService::Stub::FindProcesses, find, found).ok());
+  EXPECT_EQ(found.processes_size(), 0);
   v1::DeleteProbeRequest remove;
   remove.set_name(probes.at(0).name());
   google::protobuf::Empty empty;

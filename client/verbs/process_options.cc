@@ -1,0 +1,111 @@
+#include "client/verbs/process_options.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <charconv>
+
+#include "client/verbs/options.h"
+
+namespace probed::client {
+namespace {
+
+// Of one call; the next begins when it has ended without an answer.
+constexpr int kWaitSeconds = 5;
+
+Result<uint32_t> UserId(const std::string& user) {
+  uint32_t id = 0;
+  auto [end, failed] = std::from_chars(user.data(), user.data() + user.size(), id);
+  if (failed == std::errc() && end == user.data() + user.size()) return id;
+  if (const passwd* entry = ::getpwnam(user.c_str())) return entry->pw_uid;
+  return Error{.code = ErrorCode::kInvalidArgument,
+               .reason = "NO_SUCH_USER",
+               .message = fmt::format("no user \"{}\"", user),
+               .hint = "a number is taken as a user id",
+               .metadata = {}};
+}
+
+// In the words of the command line.
+std::string Describe(const ProcessOptions& options) {
+  std::string text;
+  auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) text += fmt::format("{}{} {}", text.empty() ? "" : " ", option, value);
+  };
+  add("--name", options.name);
+  add("--exe", options.executable);
+  add("--user", options.user);
+  add("--cgroup", options.cgroup);
+  add("--container", options.container);
+  return text;
+}
+
+RemoteError NoSuchProcess(const ProcessOptions& options) {
+  RemoteError error;
+  error.error = {.code = ErrorCode::kNotFound,
+                 .reason = "NO_SUCH_PROCESS",
+                 .message = fmt::format("no process that you may trace has {}", Describe(options)),
+                 .hint = "with --wait the first one to start is taken",
+                 .metadata = {}};
+  return error;
+}
+
+}  // namespace
+
+void AddProcessOptions(CLI::App& verb, ProcessOptions& options) {
+  auto* pids = verb.add_option("-p,--pid", options.pids, "Process ids, separated by commas")
+                   ->delimiter(',')
+                   ->check(Positive())
+                   ->type_name("PID[,PID]");
+  auto add = [&](const char* option, std::string& value, const char* description,
+                 const char* type) {
+    verb.add_option(option, value, description)->excludes(pids)->type_name(type);
+  };
+  add("--name", options.name, "Processes of this name, or whose program's file has it; a pattern",
+      "NAME");
+  add("--exe", options.executable, "Processes that execute this file", "FILE");
+  add("--user", options.user, "Processes of this user, by name or number", "USER");
+  add("--cgroup", options.cgroup, "Processes in this control group or below", "PATH");
+  add("--container", options.container, "Processes whose control group's name contains this", "ID");
+  verb.add_flag("--wait", options.wait, "If there is none, wait for the first one to start")
+      ->excludes(pids);
+}
+
+Result<v1::FindProcessesRequest> SelectionOf(const ProcessOptions& options) {
+  v1::FindProcessesRequest request;
+  if (options.pids.empty() && !options.has_selection()) {
+    return Error{.code = ErrorCode::kInvalidArgument,
+                 .reason = "NO_SELECTION",
+                 .message = "no process is named",
+                 .hint = "--pid PID, or --name, --exe, --user, --cgroup, --container",
+                 .metadata = {}};
+  }
+  request.set_name(options.name);
+  request.set_executable(options.executable);
+  request.set_cgroup(options.cgroup);
+  request.set_container(options.container);
+  if (!options.user.empty()) {
+    PROBED_TRY(const uint32_t uid, UserId(options.user));
+    request.set_uid(uid);
+  }
+  return request;
+}
+
+Reply<std::vector<int>> FindPids(const ProcessOptions& options, v1::FindProcessesRequest selection,
+                                 Api& api, Talk& talk) {
+  if (!options.pids.empty()) return options.pids;
+  for (bool waiting = false;; waiting = true) {
+    auto found = api.FindProcesses(selection);
+    if (!found) return tl::unexpected(std::move(found).error());
+    std::vector<int> pids;
+    for (const auto& process : found->processes()) {
+      if (process.pid() != ::getpid()) pids.push_back(process.pid());
+    }
+    if (!pids.empty()) return pids;
+    if (!options.wait) return tl::unexpected(NoSuchProcess(options));
+    if (!waiting) talk.Note(fmt::format("waiting for a process that has {}", Describe(options)));
+    selection.mutable_wait()->set_seconds(kWaitSeconds);
+  }
+}
+
+}  // namespace probed::client

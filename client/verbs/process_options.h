@@ -1,0 +1,38 @@
+#pragma once
+// Which running processes a verb is about: by number, or by what they are.
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "client/api.h"
+#include "client/talk.h"
+
+namespace probed::client {
+
+struct ProcessOptions {
+  std::vector<int> pids;
+  std::string name;
+  std::string executable;
+  std::string user;
+  std::string cgroup;
+  std::string container;
+  bool wait = false;
+
+  bool has_selection() const {
+    return !name.empty() || !executable.empty() || !user.empty() || !cgroup.empty() ||
+           !container.empty();
+  }
+};
+void AddProcessOptions(CLI::App& verb, ProcessOptions& options);
+
+// NO_SELECTION, WAIT_WITHOUT_SELECTION, NO_SUCH_USER: what the command line alone tells.
+Result<v1::FindProcessesRequest> SelectionOf(const ProcessOptions& options);
+
+// Their pids, at least one. With `wait` this waits, without end, until there is one.
+// NO_SUCH_PROCESS, and what the daemon refuses.
+Reply<std::vector<int>> FindPids(const ProcessOptions& options, v1::FindProcessesRequest selection,
+                                 Api& api, Talk& talk);
+
+}  // namespace probed::client
