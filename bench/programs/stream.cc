@@ -24,6 +24,7 @@
 #include "daemon/services/event_stream.h"
 #include "engine/event/drainer.h"
 #include "engine/lang/packed_hit.h"
+#include "engine/ring/reader.h"
 #include "tests/ring/producer.h"
 
 namespace probed {

@@ -59,9 +59,12 @@ SourceId Drainer::Add(std::shared_ptr<RingSource> source) {
   std::lock_guard lifecycle(lifecycle_);
   const Precedence precedence(*this);
   const SourceId id = ++last_id_;
+  const bool concerns_all = source->ConcernsAll();
   {
     std::lock_guard round(rounds_);
     merger_.Add(id, std::move(source), ring::TakeClockSample());
+    std::lock_guard inbox(inbox_lock_);
+    if (concerns_all) common_ = id;
   }
   if (!thread_.joinable())
     thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
@@ -74,8 +77,12 @@ void Drainer::Remove(SourceId id) {
   bool last = false;
   {
     std::lock_guard round(rounds_);
-    Begin();
-    merger_.Remove(id, ring::TakeClockSample());  // later than every trap that Begin() took
+    if (id == common_) {
+      RemoveCommon(id);
+    } else {
+      Begin();
+      merger_.Remove(id, ring::TakeClockSample());  // later than every trap that Begin() took
+    }
     last = merger_.empty();
   }
   if (last) StopThread();
@@ -87,11 +94,34 @@ void Drainer::StopThread() {
   thread_.join();
 }
 
+// What comes by traps goes its own way again; not before what came until now is published.
+void Drainer::RemoveCommon(SourceId id) {
+  merger_.Round(Begin());  // so that whoever comes by a trap waits for little
+  std::lock_guard inbox(inbox_lock_);
+  common_ = kNoSource;
+  HoldTraps(std::exchange(traps_, {}), std::exchange(trap_hits_, {}));
+  merger_.Remove(id, ring::TakeClockSample());
+}
+
 void Drainer::Publish(SourceId id, uint64_t tsc, const HitRecord& hit) {
-  if (id == kNoSource) return hub_.Publish(hit);
-  std::lock_guard lock(inbox_lock_);
-  traps_.push_back({id, tsc});
-  trap_hits_.Append(hit);
+  {
+    std::lock_guard lock(inbox_lock_);
+    if (id == kNoSource) id = common_;
+    if (id != kNoSource) {
+      traps_.push_back({id, tsc});
+      trap_hits_.Append(hit);
+      return;
+    }
+  }
+  hub_.Publish(hit);
+}
+
+void Drainer::HoldTraps(const std::vector<Trap>& traps, const PackedHits& hits) {
+  auto trap = traps.begin();
+  hits.ForEach([&](const HitView& hit) {
+    merger_.Hold(trap->source, trap->tsc, hit);
+    ++trap;
+  });
 }
 
 // The time first, then what came before it.
@@ -104,11 +134,7 @@ ring::ClockSample Drainer::Begin() {
     std::swap(traps, traps_);
     std::swap(hits, trap_hits_);
   }
-  auto trap = traps.begin();
-  hits.ForEach([&](const HitView& hit) {
-    merger_.Hold(trap->source, trap->tsc, hit);
-    ++trap;
-  });
+  HoldTraps(traps, hits);
   return now;
 }
 

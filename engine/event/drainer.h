@@ -27,7 +27,7 @@ class Drainer {
 
   // A hit that came by a trap; `tsc` was read at the stop (ring::ReadTsc). It is published, with
   // times of that counter, in its place between the records of the rings. Of a process without a
-  // ring (kNoSource): published at once, with its own times.
+  // ring (kNoSource): published at once, with its own times, unless some source concerns all.
   void Publish(SourceId id, uint64_t tsc, const HitRecord& hit);
   // Returns when every hit up to now is published, but for those that a thread is just recording.
   // Of a flooded ring that is all it can hold: not for the tracer thread.
@@ -46,6 +46,8 @@ class Drainer {
   void Run(const std::stop_token& stop);
   Merger::Outcome Round();
   ring::ClockSample Begin();
+  void HoldTraps(const std::vector<Trap>& traps, const PackedHits& hits);
+  void RemoveCommon(SourceId id);
   void StopThread();
 
   Hub& hub_;
@@ -60,6 +62,7 @@ class Drainer {
   std::mutex inbox_lock_;
   std::vector<Trap> traps_;
   PackedHits trap_hits_;
+  SourceId common_ = kNoSource;  // the source that concerns all; set with all locks held
 
   std::mutex sleep_lock_;
   std::condition_variable_any sleep_;

@@ -38,7 +38,8 @@ struct HitRecord {
   std::vector<std::byte> payload;
 };
 
-// Something was recorded but this subscriber will not get it.
+// Something was recorded but this subscriber will not get it. Without sequence numbers: nobody
+// does.
 struct LossNotice {
   uint64_t lost = 0;
   uint64_t first_sequence = 0;

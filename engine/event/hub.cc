@@ -105,6 +105,12 @@ void Hub::Publish(const TargetNotice& notice) {
     queue->Push(notice, state_->lost);
 }
 
+void Hub::Publish(const LossNotice& loss, std::span<const ProbeId> probes) {
+  std::lock_guard lock(state_->mutex);
+  for (const auto& queue : state_->queues)
+    queue->Push(loss, probes);
+}
+
 void Hub::Close() {
   std::lock_guard lock(state_->mutex);
   state_->closed = true;

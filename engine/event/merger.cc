@@ -28,7 +28,7 @@ void Merger::Hold(SourceId id, uint64_t tsc, const HitView& hit) {
   auto it = sources_.find(id);
   if (it == sources_.end()) return;
   Source& source = it->second;
-  source.entries.push_back({tsc, source.held.end_offset()});
+  source.entries.push_back({.tsc = tsc, .offset = source.held.end_offset()});
   source.held.Append(hit);
 }
 
@@ -38,9 +38,10 @@ void Merger::Take(Source& source, const ring::RawRecord& record) {
   lane.blocked_since_ns = 0;
   if (!record.scanned) source.ring->Count(record.probe);
   if (!wanted_) return;
+  if (record.lost > 0) source.entries.push_back({.tsc = record.tsc, .lost = record.lost});
   RingHit hit;
   if (!source.ring->Decode(record, hit)) return;
-  source.entries.push_back({record.tsc, source.held.end_offset()});
+  source.entries.push_back({.tsc = record.tsc, .offset = source.held.end_offset()});
   source.held.Append(hit.header, hit.payload, hit.schema);
 }
 
@@ -55,7 +56,7 @@ void Merger::Drain(Source& source, const ring::ClockSample& now) {
   for (size_t i = 0; i < source.carried; ++i)
     source.entries[i].tsc = std::min(source.entries[i].tsc, now.tsc);
   if (source.corrupt) return;
-  ring::Reader& reader = source.ring->reader();
+  ring::RecordReader& reader = source.ring->reader();
   Status status =
       reader.Drain(kRoundBytes, [&](const ring::RawRecord& record) { Take(source, record); });
   if (!status.ok()) return NoteCorrupt(source, status.error());
@@ -63,7 +64,7 @@ void Merger::Drain(Source& source, const ring::ClockSample& now) {
 }
 
 void Merger::NoteProgress(Source& source, const ring::ClockSample& now) {
-  const ring::Reader& reader = source.ring->reader();
+  const ring::RecordReader& reader = source.ring->reader();
   uint64_t read_up_to = now.tsc;
   for (uint32_t cpu = 0; cpu < reader.cpu_count(); ++cpu) {
     Lane& lane = source.lanes[cpu];
@@ -93,7 +94,9 @@ uint64_t Merger::LimitOf(const Source& source, const ring::ClockSample& now) {
 
 void Merger::Gather(const Source& source, uint64_t limit) {
   for (const Entry& entry : source.entries) {
-    if (entry.tsc <= limit) ready_.push_back({entry.tsc, source.held.At(entry.offset)});
+    if (entry.tsc > limit) continue;
+    const HitView hit = entry.lost > 0 ? HitView() : source.held.At(entry.offset);
+    ready_.push_back({entry.tsc, hit, entry.lost, &source});
   }
 }
 
@@ -109,9 +112,8 @@ void Merger::KeepAfter(Source& source, uint64_t limit) {
   std::vector<Entry> entries;
   for (const Entry& entry : source.entries) {
     if (!waits(entry)) continue;
-    const HitView hit = source.held.At(entry.offset);
-    entries.push_back({entry.tsc, kept.end_offset()});
-    kept.Append(hit);
+    entries.push_back({entry.tsc, kept.end_offset(), entry.lost});
+    if (entry.lost == 0) kept.Append(source.held.At(entry.offset));
   }
   source.held = std::move(kept);
   source.entries = std::move(entries);
@@ -137,18 +139,35 @@ void Merger::SortReady() {
   }
 }
 
+void Merger::PublishViews() {
+  if (!views_.empty()) hub_.Publish(views_);
+  views_.clear();
+}
+
+// In its place between hits.
+void Merger::PublishLoss(const Ready& loss) {
+  PublishViews();
+  const uint64_t time = clock_.At(loss.tsc).monotonic_ns;
+  hub_.Publish({.lost = loss.lost, .first_monotonic_ns = time, .last_monotonic_ns = time},
+               loss.source->ring->probes());
+}
+
 size_t Merger::PublishReady() {
   SortReady();
-  views_.clear();
+  const size_t published = ready_.size();
   for (const Ready& ready : ready_) {
+    if (ready.lost > 0) {
+      PublishLoss(ready);
+      continue;
+    }
     const Timestamps time = clock_.At(ready.tsc);
     ready.hit.header->monotonic_ns = time.monotonic_ns;
     ready.hit.header->wall_ns = time.wall_ns;
     views_.push_back(ready.hit);
   }
-  if (!views_.empty()) hub_.Publish(views_);
+  PublishViews();
   ready_.clear();
-  return views_.size();
+  return published;
 }
 
 Merger::Outcome Merger::Round(const ring::ClockSample& now) {
@@ -156,13 +175,17 @@ Merger::Outcome Merger::Round(const ring::ClockSample& now) {
   wanted_ = hub_.subscribers() > 0;
   Outcome outcome{.up_to = now.tsc};
   std::vector<std::pair<Source*, uint64_t>> limits;
+  bool common = false;
   for (auto& [id, source] : sources_) {
     Drain(source, now);
-    const uint64_t limit = LimitOf(source, now);
-    Gather(source, limit);
-    limits.emplace_back(&source, limit);
-    outcome.up_to = std::min(outcome.up_to, limit);
+    limits.emplace_back(&source, LimitOf(source, now));
+    outcome.up_to = std::min(outcome.up_to, limits.back().second);
     outcome.more |= !source.corrupt && source.ring->reader().backlog() > kRoundBytes;
+    common |= source.ring->ConcernsAll();
+  }
+  for (auto& [source, limit] : limits) {
+    if (common) limit = outcome.up_to;
+    Gather(*source, limit);
   }
   outcome.published = PublishReady();
   for (auto [source, limit] : limits)

@@ -48,13 +48,17 @@ class Merger {
   bool empty() const { return sources_.empty(); }
 
  private:
+  struct Source;
   struct Ready {
     uint64_t tsc = 0;
     HitView hit;
+    uint64_t lost = 0;
+    const Source* source = nullptr;
   };
   struct Entry {
     uint64_t tsc = 0;
     size_t offset = 0;  // in `held`
+    uint64_t lost = 0;  // not 0: there is no hit, but so many were lost here
   };
   struct Lane {
     uint64_t read_up_to = 0;        // no unread record's thread is behind this
@@ -77,6 +81,8 @@ class Merger {
   void SortReady();
   static void KeepAfter(Source& source, uint64_t limit);
   size_t PublishReady();
+  void PublishViews();
+  void PublishLoss(const Ready& loss);
 
   Hub& hub_;
   ring::TscClock clock_;

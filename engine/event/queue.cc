@@ -33,14 +33,10 @@ void Extend(LossNotice& gap, const LossNotice& more) {
     return;
   }
   gap.lost += more.lost;
-  if (gap.first_sequence == 0) {
-    gap.first_sequence = more.first_sequence;
-    gap.first_monotonic_ns = more.first_monotonic_ns;
-  }
-  if (more.last_sequence != 0) {
-    gap.last_sequence = more.last_sequence;
-    gap.last_monotonic_ns = more.last_monotonic_ns;
-  }
+  if (gap.first_sequence == 0) gap.first_sequence = more.first_sequence;
+  if (more.last_sequence != 0) gap.last_sequence = more.last_sequence;
+  if (gap.first_monotonic_ns == 0) gap.first_monotonic_ns = more.first_monotonic_ns;
+  if (more.last_monotonic_ns != 0) gap.last_monotonic_ns = more.last_monotonic_ns;
 }
 
 LossNotice GapOf(const lang::PackedHit& hit) {
@@ -142,6 +138,15 @@ void Queue::Push(const TargetNotice& notice, LossCounts& lost) {
     Extend(tail_loss_, {.lost = 1});
     ++lost_;
   }
+  WakeReader();
+}
+
+void Queue::Push(const LossNotice& loss, std::span<const ProbeId> probes) {
+  std::lock_guard lock(mutex_);
+  const auto wanted = [this](ProbeId probe) { return options_.wants_hit(probe, TargetId()); };
+  if (closed_ || (options_.wants_hit && std::none_of(probes.begin(), probes.end(), wanted))) return;
+  Extend(tail_loss_, loss);
+  lost_ += loss.lost;
   WakeReader();
 }
 

@@ -25,6 +25,8 @@ class Queue {
   // Takes what the subscriber wants or drops something; adds the records dropped to `lost`.
   void Push(std::span<const HitView> hits, LossCounts& lost);
   void Push(const TargetNotice& notice, LossCounts& lost);
+  // Of the subscriber's too, if it wants one of `probes`.
+  void Push(const LossNotice& loss, std::span<const ProbeId> probes);
   std::vector<Batch> Next(size_t max_bytes, std::chrono::milliseconds timeout);
   void Close();
   bool drained() const;  // closed, and nothing is left to read

@@ -1,12 +1,13 @@
 #pragma once
-// A process whose hits come through rings, as the thread that drains them sees it.
+// Whose hits come through rings, a process or the kernel, as the thread that drains them sees it.
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/event/packed_hits.h"
-#include "engine/ring/reader.h"
+#include "engine/ring/record_reader.h"
 
 namespace probed::event {
 
@@ -25,14 +26,19 @@ class RingSource {
  public:
   virtual ~RingSource() = default;
 
-  virtual ring::Reader& reader() = 0;
+  virtual ring::RecordReader& reader() = 0;
+  // Whether its records may be of threads that others record too: then nobody's hits are published
+  // before its own that were earlier. One source at most.
+  virtual bool ConcernsAll() const { return false; }
+  // Who is told of RawRecord::lost: whoever wants hits of one of these.
+  virtual std::vector<ProbeId> probes() const { return {}; }
   // A record of this probe, if there is such a one, was found: once for each, before it is decoded.
   virtual void Count(uint32_t probe) = 0;
   // False: of a probe that is not there; nothing is published. Trusts nothing of the record.
   virtual bool Decode(const ring::RawRecord& record, RingHit& hit) = 0;
   // Whatever is still to be decoded was recorded by a thread that was alive later than `tsc`.
   virtual void OnReadUpTo(uint64_t tsc) = 0;
-  // The target has damaged its rings; nothing more is read from them.
+  // The rings are damaged, or cannot be read; nothing more is read from them.
   virtual void OnCorrupt(const Error& error) = 0;
 };
 

@@ -13,30 +13,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "engine/ring/layout.h"
+#include "engine/ring/record_reader.h"
 
 namespace probed::ring {
 
-// One record as read; `payload` is a copy's view that is valid during the callback only.
-struct RawRecord {
-  bool scanned = false;  // a Scan has named it already
-  uint32_t cpu = 0;
-  uint32_t probe = 0;  // below kMaxProbes, nothing else is known about it
-  uint64_t tsc = 0;
-  uint64_t thread = 0;
-  std::span<const std::byte> payload;
-};
-
-class Reader {
+class Reader final : public RecordReader {
  public:
-  using Sink = std::function<void(const RawRecord&)>;
-
   // The spans are at least as large as the geometry says, and aligned to pages.
   Reader(Geometry geometry, std::span<std::byte> control, std::span<std::byte> ring);
 
@@ -44,29 +32,24 @@ class Reader {
   // `max_bytes` of each ring (and at least one record); then gives the room back. RING_CORRUPT:
   // what was found cannot have been written by a detour; nothing more may be read from this
   // process, and every later call says the same.
-  Status Drain(uint64_t max_bytes, const Sink& sink);
+  Status Drain(uint64_t max_bytes, const Sink& sink) override;
 
   // Calls `sink` with the probe of every committed record that no earlier call has named, as far as
   // the first one that is still being written; reads little else and gives nothing back. Some ten
   // times cheaper than Drain, for whoever only counts. Errors as Drain.
-  using ScanSink = std::function<void(uint32_t probe)>;
-  Status Scan(const ScanSink& sink);
+  Status Scan(const ScanSink& sink) override;
 
-  // Bytes reserved and not yet read, over all rings; a hint for how often to poll.
-  uint64_t backlog() const;
-  // Whether the last drain has read all that was reserved on this CPU when it began. If not, a
-  // record that is still being written stands before others, or `max_bytes` was reached.
-  bool AllRead(uint32_t cpu) const { return cpus_[cpu].all_read; }
-  // Whether it was the former.
-  bool Blocked(uint32_t cpu) const { return cpus_[cpu].blocked; }
-  uint32_t cpu_count() const { return geometry_.cpu_count; }
+  uint64_t backlog() const override;  // bytes reserved
+  bool AllRead(uint32_t cpu) const override { return cpus_[cpu].all_read; }
+  bool Blocked(uint32_t cpu) const override { return cpus_[cpu].blocked; }
+  uint32_t cpu_count() const override { return geometry_.cpu_count; }
   // The process has ended: what is still uncommitted in front of others never will be. Hands over
   // what stands behind such holes where their length can be told.
-  Status DrainRest(const Sink& sink);
+  Status DrainRest(const Sink& sink) override;
 
   // Returns to the system the pages that bursts have used. Costs page faults later, so it is for
   // rings that are idle; nothing is lost when one is not.
-  void ReleasePages();
+  void ReleasePages() override;
 
  private:
   struct Cpu {

@@ -162,6 +162,27 @@ TEST(Drainer, RemovePublishesWhatIsLeft) {
   EXPECT_EQ(hub.published(), 3u);
 }
 
+// A program without rings, whose hits come by traps alone, beside the kernel's ring.
+TEST(Drainer, TrapsWithoutARingKeepTheirPlaceBesideASourceThatConcernsAll) {
+  Hub hub;
+  auto events = hub.Subscribe({});
+  Drainer drainer(hub);
+  auto kernel = std::make_shared<RingPuppet>(ring::Geometry{.cpu_count = 1, .ring_bytes = 65536});
+  kernel->concerns_all = true;
+  const SourceId source = drainer.Add(kernel);
+  constexpr uint64_t kHits = 1000;
+  for (uint64_t number = 0; number < kHits; number += 2) {
+    ASSERT_TRUE(kernel->Record(0, 1, ring::ReadTsc(), number));
+    drainer.Publish(kNoSource, ring::ReadTsc(), RingPuppet::Trap(1, number + 1));
+  }
+  drainer.Remove(source);
+  drainer.Publish(kNoSource, ring::ReadTsc(), RingPuppet::Trap(1, kHits));
+  const auto items = events->Next(2 * kHits, milliseconds(0));
+  ASSERT_EQ(items.size(), kHits + 1);
+  for (uint64_t number = 0; number <= kHits; ++number)
+    ASSERT_EQ(NumberOf(std::get<HitRecord>(items[number])), number);
+}
+
 // No test of time but of wake-ups: the thread's voluntary context switches are those.
 TEST(Drainer, LooksLessOftenWhenThereIsNothing) {
   Hub hub;

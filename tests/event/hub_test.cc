@@ -50,6 +50,15 @@ Received Drain(Subscription& subscription) {
   }
 }
 
+std::vector<Item> AllOf(Subscription& subscription) {
+  std::vector<Item> all;
+  while (true) {
+    auto items = subscription.Next(16, milliseconds(0));
+    if (items.empty()) return all;
+    std::move(items.begin(), items.end(), std::back_inserter(all));
+  }
+}
+
 TEST(Hub, DeliversInOrderToEverySubscriber) {
   Hub hub;
   auto first = hub.Subscribe({});
@@ -139,6 +148,30 @@ TEST(Hub, FilterHidesWithoutCountingAsLoss) {
     hub.Publish(Hit(probe));
   EXPECT_EQ(odd->Next(100, milliseconds(0)).size(), 5u);
   EXPECT_EQ(odd->lost(), 0u);
+}
+
+// A ring's losses: before the hits that come after them, to whoever wants one of those probes.
+TEST(Hub, ALossOfNobodysIsToldWhereItIs) {
+  Hub hub;
+  auto all = hub.Subscribe({});
+  SubscribeOptions first_only;
+  first_only.wants_hit = [](ProbeId probe, TargetId) { return probe == 1; };
+  auto one = hub.Subscribe(first_only);
+  const std::vector<ProbeId> second{2};
+  hub.Publish(Hit(1));
+  hub.Publish({.lost = 5, .first_monotonic_ns = 10, .last_monotonic_ns = 10}, second);
+  hub.Publish({.lost = 2, .first_monotonic_ns = 20, .last_monotonic_ns = 20}, second);
+  hub.Publish(Hit(1));
+  const auto items = AllOf(*all);
+  ASSERT_EQ(items.size(), 3u);
+  const auto& loss = std::get<LossNotice>(items[1]);
+  EXPECT_EQ(loss.lost, 7u);
+  EXPECT_EQ(loss.first_monotonic_ns, 10u);
+  EXPECT_EQ(loss.last_monotonic_ns, 20u);
+  EXPECT_EQ(all->lost(), 7u);
+  EXPECT_EQ(AllOf(*one).size(), 2u);
+  EXPECT_EQ(one->lost(), 0u);
+  EXPECT_EQ(hub.LostOf(2), 0u) << "it is the ring's loss, which counts itself";
 }
 
 TEST(Hub, CloseEndsASubscriptionAfterWhatIsQueued) {

@@ -94,6 +94,26 @@ TEST_F(MergerTest, AThreadInTheMiddleOfARecordHoldsItsProcessBack) {
   EXPECT_EQ(Round(300), (Expected{0, 1, 2}));
 }
 
+// The kernel's records are of every process's threads: neither side may run ahead of the other.
+TEST_F(MergerTest, WhatConcernsAllAndTheRestWaitForEachOther) {
+  other_->concerns_all = true;
+  auto of_a_process = puppet_->producer().Reserve(0, 8);
+  other_->Record(0, 7, 130, 1);
+  EXPECT_EQ(Round(200), Expected{});
+  const uint64_t number = 0;
+  puppet_->producer().Fill(*of_a_process, RingPuppet::ToHit(7, 100, number));
+  puppet_->producer().Commit(*of_a_process);
+  EXPECT_EQ(Round(300), (Expected{0, 1}));
+
+  auto of_the_kernel = other_->producer().Reserve(0, 8);
+  puppet_->Record(0, 7, 330, 3);
+  EXPECT_EQ(Round(400), Expected{});
+  const uint64_t earlier = 2;
+  other_->producer().Fill(*of_the_kernel, RingPuppet::ToHit(7, 310, earlier));
+  other_->producer().Commit(*of_the_kernel);
+  EXPECT_EQ(Round(500), (Expected{2, 3}));
+}
+
 TEST_F(MergerTest, TellsUpToWhereNothingIsLeftToRead) {
   Round(200);
   EXPECT_EQ(puppet_->read_up_to, 200u);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/event/ring_source.h"
+#include "engine/ring/reader.h"
 #include "tests/ring/producer.h"
 
 namespace probed::event {
@@ -39,6 +40,7 @@ class RingPuppet final : public RingSource {
   }
 
   ring::Reader& reader() override { return reader_; }
+  bool ConcernsAll() const override { return concerns_all; }
   void Count(uint32_t probe) override { counted += probe == 0; }
   bool Decode(const ring::RawRecord& record, RingHit& hit) override {
     hit.header.probe = 1;
@@ -54,6 +56,7 @@ class RingPuppet final : public RingSource {
   ring::Producer& producer() { return producer_; }
   size_t allocated() const { return ring_.allocated(); }
 
+  bool concerns_all = false;
   std::string corrupt;
   uint64_t read_up_to = 0;
   std::atomic<uint64_t> counted = 0;
