@@ -98,7 +98,7 @@ class Rings final : public event::RingSource {
   bool Decode(const ring::RawRecord& record, event::RingHit& hit) override {
     hit.header.probe = 1;
     hit.header.pid = hit.header.tid = static_cast<int>(record.thread);
-    hit.header.cpu = record.cpu;
+    hit.header.cpu = static_cast<uint16_t>(record.cpu);
     hit.header.ip = 0x401136;
     std::memcpy(hit.header.comm, "hot", 3);
     hit.payload = record.payload;

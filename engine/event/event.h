@@ -29,6 +29,8 @@ struct HitRecord {
   int tid = 0;
   std::array<char, 16> comm{};
   uint32_t cpu = 0;
+  uint8_t flags = 0;  // of the kernel's events: common_flags and common_preempt_count
+  uint8_t preempt_count = 0;
   uint64_t monotonic_ns = 0;  // both clocks are taken at the hit
   int64_t wall_ns = 0;
   lang::ProbeKind kind = lang::ProbeKind::kEntry;

@@ -35,7 +35,9 @@ void PackedHits::Append(const HitRecord& hit) {
                          .target_start = hit.target.start_ticks,
                          .pid = hit.target.pid,
                          .tid = hit.tid,
-                         .cpu = hit.cpu};
+                         .cpu = static_cast<uint16_t>(hit.cpu),
+                         .flags = hit.flags,
+                         .preempt_count = hit.preempt_count};
   static_assert(sizeof(header.comm) == sizeof(hit.comm));
   std::memcpy(header.comm, hit.comm.data(), sizeof(header.comm));
   Append(header, hit.payload, hit.schema);
@@ -70,6 +72,8 @@ HitRecord Unpack(const HitView& hit) {
   record.tid = hit.header->tid;
   std::memcpy(record.comm.data(), hit.header->comm, sizeof(hit.header->comm));
   record.cpu = hit.header->cpu;
+  record.flags = hit.header->flags;
+  record.preempt_count = hit.header->preempt_count;
   record.monotonic_ns = hit.header->monotonic_ns;
   record.wall_ns = hit.header->wall_ns;
   record.ip = hit.header->ip;

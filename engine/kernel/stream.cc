@@ -1,35 +1,87 @@
 #include "engine/kernel/stream.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
 #include <utility>
 
+#include "base/file.h"
+#include "engine/kernel/source.h"
+#include "engine/ring/clock.h"
+
 namespace probed::kernel {
+namespace {
 
-class Stream::Source {};
+// Of each CPU. What comes while the reader sleeps (event/drainer.cc: 64 ms) must fit in.
+constexpr std::string_view kRingKilobytes = "4096";
+constexpr std::string_view kClock = "x86-tsc";
 
-Stream::Stream(event::Drainer& drainer, std::shared_ptr<Source> source)
-    : drainer_(drainer), source_(std::move(source)) {}
+Status WriteFile(const std::string& path, std::string_view text) {
+  PROBED_TRY(const UniqueFd file, OpenFile(path, O_WRONLY));
+  if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return ErrnoError(errno, "write " + path);
+  return {};
+}
 
-Stream::~Stream() = default;
+// The instance's top directory is above it: instances/NAME.
+std::string TracefsOf(const std::string& instance_directory) {
+  return instance_directory + "/../..";
+}
 
-Result<std::unique_ptr<Stream>> Stream::Open(const std::string& /*instance_directory*/,
+}  // namespace
+
+Stream::Stream(event::Drainer& drainer, std::shared_ptr<Source> source, std::string tracefs)
+    : drainer_(drainer),
+      source_(std::move(source)),
+      tracefs_(std::move(tracefs)),
+      id_(drainer_.Add(source_)) {}
+
+Stream::~Stream() {
+  drainer_.Remove(id_);
+}
+
+Result<std::unique_ptr<Stream>> Stream::Open(const std::string& instance_directory,
                                              event::Drainer& drainer) {
-  return std::unique_ptr<Stream>(new Stream(drainer, std::make_shared<Source>()));
+  PROBED_RETURN_IF_ERROR(ring::CheckTsc());
+  PROBED_RETURN_IF_ERROR(WriteFile(instance_directory + "/buffer_size_kb", kRingKilobytes));
+  // Empties the rings, whose stamps would be of another clock.
+  PROBED_RETURN_IF_ERROR(WriteFile(instance_directory + "/trace_clock", kClock));
+  PROBED_TRY(auto reader, PageReader::Open(instance_directory));
+  const std::string tracefs = TracefsOf(instance_directory);
+  return std::unique_ptr<Stream>(
+      new Stream(drainer, std::make_shared<Source>(std::move(reader), tracefs), tracefs));
+}
+
+// Modules come and go, but it is read for what needs it only, and once in a while.
+std::shared_ptr<const Symbols> Stream::SymbolsFor(const std::string& format) {
+  if (format.find("%p") == format.npos && format.find("%s") == format.npos)
+    return std::make_shared<const Symbols>();
+  std::lock_guard lock(symbols_lock_);
+  if (!symbols_) symbols_ = Symbols::Load(tracefs_);
+  return symbols_;
 }
 
 Result<event::SchemaPtr> Stream::Add(const std::string& group, const std::string& format,
-                                     event::ProbeId /*probe*/) {
-  auto schema = std::make_shared<lang::EventSchema>();
-  schema->group = group;
-  const std::string name = "name: ";
-  if (format.starts_with(name))
-    schema->event = format.substr(name.size(), format.find('\n') - name.size());
-  return event::SchemaPtr(std::move(schema));
+                                     event::ProbeId probe) {
+  PROBED_TRY(EventDecoder decoder, EventDecoder::Create(group, format, SymbolsFor(format)));
+  event::SchemaPtr schema = decoder.schema();
+  PROBED_RETURN_IF_ERROR(source_->Add(std::move(decoder), probe));
+  return schema;
 }
 
-void Stream::Remove(event::ProbeId /*probe*/) {}
+void Stream::Remove(event::ProbeId probe) {
+  drainer_.Flush();
+  source_->Remove(probe);
+}
 
-Stream::Counts Stream::CountsOf(event::ProbeId /*probe*/) const {
-  return {};
+Stream::Counts Stream::CountsOf(event::ProbeId probe) const {
+  return {.recorded = source_->RecordedBy(probe), .lost = source_->lost()};
+}
+
+Status Stream::status() const {
+  return source_->status();
 }
 
 void Stream::Flush() {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "base/result.h"
@@ -18,9 +19,13 @@
 
 namespace probed::kernel {
 
+class Source;
+class Symbols;
+
 class Stream {
  public:
-  // Sets the instance's clock to the time-stamp counter. TSC_UNRELIABLE, KERNEL_RING_REFUSED.
+  // Sets the instance's clock to the time-stamp counter, and the size of its rings. The instance
+  // has no events yet, and outlives the stream. TSC_UNRELIABLE, KERNEL_RING_REFUSED.
   static Result<std::unique_ptr<Stream>> Open(const std::string& instance_directory,
                                               event::Drainer& drainer);
   ~Stream();
@@ -43,14 +48,19 @@ class Stream {
   Counts CountsOf(event::ProbeId probe) const;
   // Everything recorded before the call is in the subscriptions' queues.
   void Flush();
+  // Why nothing more is read.
+  Status status() const;
 
  private:
-  class Source;
-  Stream(event::Drainer& drainer, std::shared_ptr<Source> source);
+  Stream(event::Drainer& drainer, std::shared_ptr<Source> source, std::string tracefs);
+  std::shared_ptr<const Symbols> SymbolsFor(const std::string& format);
 
   event::Drainer& drainer_;
   const std::shared_ptr<Source> source_;
-  event::SourceId id_ = event::kNoSource;
+  const std::string tracefs_;
+  const event::SourceId id_;
+  std::mutex symbols_lock_;
+  std::shared_ptr<const Symbols> symbols_;
 };
 
 }  // namespace probed::kernel

@@ -21,7 +21,9 @@ struct PackedHit {
   uint64_t target_start = 0;  // with `pid`: the process instance
   int32_t pid = 0;
   int32_t tid = 0;
-  uint32_t cpu = 0;
+  uint16_t cpu = 0;
+  uint8_t flags = 0;  // of the kernel's events: common_flags and common_preempt_count
+  uint8_t preempt_count = 0;
   uint32_t schema = 0;  // the engine's own; of no meaning to a client
   char comm[16] = {};   // at most 15 bytes, the rest is 0
 };

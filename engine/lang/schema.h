@@ -10,7 +10,8 @@
 
 namespace probed::lang {
 
-enum class ProbeKind : uint8_t { kEntry, kReturn };
+// kTracepoint: an event of the kernel that has no address.
+enum class ProbeKind : uint8_t { kEntry, kReturn, kTracepoint };
 
 struct FieldSchema {
   std::string name;
@@ -25,6 +26,9 @@ struct EventSchema {
   std::string event;
   std::vector<FieldSchema> fields;
   uint32_t fixed_size = 0;
+  // The last field, a string, is what the `trace` file shows behind the time: only the kernel's own
+  // print fmt, or its symbols, can say it.
+  bool has_text = false;
 };
 
 }  // namespace probed::lang

@@ -280,7 +280,7 @@ bool TargetRing::Decode(const ring::RawRecord& record, event::RingHit& hit) {
   hit.header.target_start = id_.start_ticks;
   hit.header.pid = id_.pid;
   hit.header.tid = thread.tid;
-  hit.header.cpu = record.cpu;
+  hit.header.cpu = static_cast<uint16_t>(record.cpu);
   std::copy(thread.comm.begin(), thread.comm.end(), hit.header.comm);
   hit.schema = slot.probe.schema;
   return true;

@@ -45,7 +45,7 @@ class RingPuppet final : public RingSource {
   bool Decode(const ring::RawRecord& record, RingHit& hit) override {
     hit.header.probe = 1;
     hit.header.tid = static_cast<int>(record.thread);
-    hit.header.cpu = record.cpu;
+    hit.header.cpu = static_cast<uint16_t>(record.cpu);
     hit.payload = record.payload;
     hit.schema = schema_;
     return record.probe == 0;

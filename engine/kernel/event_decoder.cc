@@ -1,0 +1,49 @@
+#include "engine/kernel/event_decoder.h"
+
+#include <cstring>
+#include <utility>
+
+namespace probed::kernel {
+namespace {
+
+uint64_t AddressAt(std::span<const std::byte> record, uint32_t offset) {
+  uint64_t address = 0;
+  if (offset > 0) std::memcpy(&address, record.data() + offset, sizeof(address));
+  return address;
+}
+
+}  // namespace
+
+Result<EventDecoder> EventDecoder::Create(const std::string& group, const std::string& format,
+                                          const std::shared_ptr<const Symbols>& symbols) {
+  PROBED_TRY(const EventFormat parsed, ParseEventFormat(format));
+  EventDecoder decoder;
+  decoder.id_ = parsed.id;
+  PROBED_TRY(decoder.plan_, PlanEvent(group, parsed));
+  // What a definition has made prints from its values alone, but for names of symbols.
+  const bool is_probe = decoder.plan_.schema.kind != lang::ProbeKind::kTracepoint;
+  if (!is_probe) decoder.syscall_ = SyscallText::For(group, parsed);
+  if (!decoder.syscall_ && (!is_probe || decoder.plan_.symbolic))
+    decoder.print_ = PrintFormat::Parse(group, format, symbols);
+  if (decoder.print_ || decoder.syscall_) AddText(decoder.plan_.schema);
+  decoder.schema_ = std::make_shared<const lang::EventSchema>(decoder.plan_.schema);
+  return decoder;
+}
+
+std::string_view EventDecoder::TextOf(std::span<const std::byte> record, uint32_t cpu) {
+  return syscall_ ? syscall_->Print(record) : print_->Print(record, cpu);
+}
+
+bool EventDecoder::Decode(std::span<const std::byte> record, uint32_t cpu, event::RingHit& hit) {
+  if (!MakePayload(plan_, record, payload_)) return false;
+  if (plan_.schema.has_text) SetText(plan_, TextOf(record, cpu), payload_);
+  hit.payload = payload_;
+  hit.schema = schema_;
+  hit.header.ip = AddressAt(record, plan_.ip_offset);
+  hit.header.function = AddressAt(record, plan_.function_offset);
+  hit.header.flags = std::to_integer<uint8_t>(record[kCommonFlagsOffset]);
+  hit.header.preempt_count = std::to_integer<uint8_t>(record[kCommonPreemptCountOffset]);
+  return true;
+}
+
+}  // namespace probed::kernel

@@ -1,0 +1,79 @@
+#include "engine/kernel/print_format.h"
+
+#include <cstring>
+#include <utility>
+
+#include <event-parse.h>
+#include <trace-seq.h>
+
+namespace probed::kernel {
+namespace {
+
+// Behind a record, so that what libtraceevent takes for a string ends.
+constexpr size_t kPadding = 64;
+
+bool UsesSymbols(std::string_view print_format) {
+  for (const std::string_view conversion : {"%ps", "%pS", "%pf", "%pF", "%pB"}) {
+    if (print_format.find(conversion) != print_format.npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+PrintFormat::PrintFormat(tep_handle* handle, std::shared_ptr<const Symbols> symbols)
+    : handle_(handle), symbols_(std::move(symbols)), text_(std::make_unique<trace_seq>()) {
+  trace_seq_init(text_.get());
+}
+
+PrintFormat::~PrintFormat() {
+  trace_seq_destroy(text_.get());
+  tep_free(handle_);
+}
+
+std::unique_ptr<PrintFormat> PrintFormat::Parse(const std::string& group, const std::string& format,
+                                                std::shared_ptr<const Symbols> symbols) {
+  tep_set_loglevel(TEP_LOG_NONE);
+  tep_handle* const handle = tep_alloc();
+  if (handle == nullptr) return nullptr;
+  std::unique_ptr<PrintFormat> self(new PrintFormat(handle, std::move(symbols)));
+  if (tep_parse_event(handle, format.data(), format.size(), group.c_str()) != 0) return nullptr;
+  const tep_event* const event = tep_get_event(handle, 0);
+  if (event == nullptr || (event->flags & static_cast<int>(TEP_EVENT_FL_FAILED)) != 0)
+    return nullptr;
+  self->prefix_ = std::string(event->name) + ": ";
+  const std::string_view print_format(format.data() + format.find("print fmt:"));
+  if (UsesSymbols(print_format)) tep_set_function_resolver(handle, FindSymbol, self.get());
+  if (print_format.find("%s") != print_format.npos) {
+    for (const auto& [address, text] : self->symbols_->strings())
+      tep_register_print_string(handle, text.c_str(), address);
+  }
+  return self;
+}
+
+char* PrintFormat::FindSymbol(void* self, unsigned long long* address, char** module) {
+  auto& format = *static_cast<PrintFormat*>(self);
+  const Symbols::Symbol* const symbol = format.symbols_->Find(*address);
+  if (symbol == nullptr) return nullptr;
+  *address = symbol->address;
+  format.found_ = symbol->name;
+  format.found_module_ = symbol->module;
+  *module = format.found_module_.empty() ? nullptr : format.found_module_.data();
+  return format.found_.data();
+}
+
+std::string_view PrintFormat::Print(std::span<const std::byte> record, uint32_t cpu) {
+  record_.assign(record.begin(), record.end());
+  record_.resize(record.size() + kPadding);
+  tep_record raw{};
+  raw.size = static_cast<int>(record.size());
+  raw.record_size = raw.size;
+  raw.data = record_.data();
+  raw.cpu = static_cast<int>(cpu);
+  trace_seq_reset(text_.get());
+  trace_seq_puts(text_.get(), prefix_.c_str());
+  tep_print_event(handle_, text_.get(), &raw, "%s", TEP_PRINT_INFO);
+  return {text_->buffer, text_->len};
+}
+
+}  // namespace probed::kernel
