@@ -1,0 +1,125 @@
+// Events of the running kernel through the stream; what they must say is known to whoever made the
+// system calls.
+
+#include "engine/kernel/stream.h"
+
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "engine/ring/clock.h"
+#include "tests/kernel_stream/live_stream.h"
+
+namespace probed::kernel {
+namespace {
+
+using testing::LiveStream;
+using testing::NumberOf;
+using testing::TextOf;
+
+constexpr const char* kEvent = "syscalls/sys_enter_getpriority";
+
+// Of this thread, or process, alone.
+void OnlyOf(LiveStream& live, const std::string& event, pid_t tid) {
+  ASSERT_TRUE(
+      live.instance().Write("events/" + event + "/filter", "common_pid == " + std::to_string(tid)));
+}
+
+TEST(Stream, GivesTypedValuesAndWhoseTheyAre) {
+  const auto live = LiveStream::Open("kreadtyped");
+  if (!live) GTEST_SKIP() << "no tracefs";
+  const auto schema = live->Add(kEvent, 7);
+  ASSERT_TRUE(schema);
+  EXPECT_EQ(schema->group, "syscalls");
+  EXPECT_EQ(schema->kind, lang::ProbeKind::kTracepoint);
+  const auto tid = static_cast<pid_t>(::syscall(SYS_gettid));
+  OnlyOf(*live, kEvent, tid);
+  ::prctl(PR_SET_NAME, "kread typed");
+  ASSERT_TRUE(live->instance().Enable(kEvent));
+  const uint64_t before = MonotonicNow();
+  constexpr uint64_t kCalls = 1000;
+  for (uint64_t i = 0; i < kCalls; ++i)
+    ::syscall(SYS_getpriority, 0, i);
+  const uint64_t after = MonotonicNow();
+  const auto hits = live->TakeHits();
+  ASSERT_EQ(hits.size(), kCalls);
+  for (uint64_t i = 0; i < kCalls; ++i) {
+    ASSERT_EQ(NumberOf(hits[i], "who"), i);
+    ASSERT_GT(hits[i].monotonic_ns, before - 10'000'000);
+    ASSERT_LT(hits[i].monotonic_ns, after + 10'000'000);
+  }
+  const event::HitRecord& last = hits.back();
+  EXPECT_EQ(last.probe, 7u);
+  EXPECT_EQ(last.tid, tid);
+  EXPECT_EQ(last.target, (event::TargetId{::getpid(), 0}));
+  EXPECT_STREQ(last.comm.data(), "kread typed");
+  EXPECT_EQ(TextOf(last, "text"), "sys_getpriority(which: 0, who: 0x3e7)");
+  EXPECT_EQ(live->stream().CountsOf(7).recorded, kCalls);
+  EXPECT_EQ(live->stream().CountsOf(7).lost, 0u);
+}
+
+TEST(Stream, AnEventThatWasTakenOutIsNotShownAndMayBeAddedAgain) {
+  const auto live = LiveStream::Open("kreadremove");
+  if (!live) GTEST_SKIP() << "no tracefs";
+  ASSERT_TRUE(live->Add(kEvent, 1));
+  OnlyOf(*live, kEvent, static_cast<pid_t>(::syscall(SYS_gettid)));
+  const auto twice = live->stream().Add(
+      "syscalls", live->instance().Format("syscalls", "sys_enter_getpriority"), 2);
+  ASSERT_FALSE(twice.ok());
+  EXPECT_EQ(twice.error().reason, "EVENT_TAKEN");
+  ASSERT_TRUE(live->instance().Enable(kEvent));
+  ::syscall(SYS_getpriority, 0, 0);
+  live->stream().Remove(1);
+  EXPECT_EQ(live->TakeHits().size(), 1u) << "what was recorded is published before";
+  ::syscall(SYS_getpriority, 0, 0);
+  EXPECT_TRUE(live->TakeHits().empty());
+  ASSERT_TRUE(live->Add(kEvent, 2));
+  ::syscall(SYS_getpriority, 0, 0);
+  const auto hits = live->TakeHits();
+  ASSERT_EQ(hits.size(), 1u);
+  EXPECT_EQ(hits[0].probe, 2u);
+}
+
+// Hits of the user's side stand between those of the kernel's exactly where the thread made them:
+// user, kernel, user, kernel... of each of two threads, on whatever CPUs.
+TEST(Stream, UserAndKernelEventsOfAThreadAlternateAsTheyHappened) {
+  const auto live = LiveStream::Open("kreadorder");
+  if (!live) GTEST_SKIP() << "no tracefs";
+  ASSERT_TRUE(live->Add(kEvent, 1));
+  ASSERT_TRUE(live->instance().Write("set_event_pid", std::to_string(::getpid())));
+  ASSERT_TRUE(live->instance().Enable(kEvent));
+  constexpr uint64_t kRounds = 20'000;
+  constexpr int kMine = 0x6b72;  // `which` of these calls
+  auto run = [&](int who) {
+    ASSERT_TRUE(live->instance().Write("set_event_pid",
+                                       std::to_string(static_cast<pid_t>(::syscall(SYS_gettid)))));
+    for (uint64_t i = 0; i < kRounds; ++i) {
+      event::HitRecord hit;
+      hit.probe = 2;
+      hit.tid = static_cast<int>(::syscall(SYS_gettid));
+      live->drainer().Publish(event::kNoSource, ring::ReadTsc(), hit);
+      ::syscall(SYS_getpriority, kMine, who);
+    }
+  };
+  std::thread first(run, 1);
+  std::thread second(run, 2);
+  first.join();
+  second.join();
+  std::map<int, std::vector<event::ProbeId>> threads;
+  for (const event::HitRecord& hit : live->TakeHits())
+    threads[hit.tid].push_back(hit.probe);
+  EXPECT_EQ(threads.size(), 2u);
+  for (const auto& [tid, probes] : threads) {
+    ASSERT_EQ(probes.size(), 2 * kRounds);
+    for (size_t i = 0; i < probes.size(); ++i)
+      ASSERT_EQ(probes[i], i % 2 == 0 ? 2u : 1u) << "at " << i << " of thread " << tid;
+  }
+}
+
+}  // namespace
+}  // namespace probed::kernel
