@@ -51,7 +51,9 @@ void FromMessage(const v1::Event& event, const lang::EventSchema& schema, Hit& o
               .function = hit.function(),
               .pid = hit.pid(),
               .tid = hit.tid(),
-              .cpu = hit.cpu()};
+              .cpu = static_cast<uint16_t>(hit.cpu()),
+              .flags = static_cast<uint8_t>(hit.common_flags()),
+              .preempt_count = static_cast<uint8_t>(hit.common_preempt_count())};
   std::memcpy(out.head.comm, hit.comm().data(), std::min(hit.comm().size(), sizeof(out.head.comm)));
   out.values.resize(schema.fields.size());
   static const v1::Value kMissing;

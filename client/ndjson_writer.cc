@@ -98,7 +98,7 @@ class NdjsonWriter : public EventWriter {
     json.Key("tid").Signed(head.tid);
     json.Key("cpu").Unsigned(head.cpu);
     json.Key("comm").String({head.comm, strnlen(head.comm, sizeof(head.comm))});
-    json.Key("ip").Unsigned(head.ip);
+    if (known.schema.kind != lang::ProbeKind::kTracepoint) json.Key("ip").Unsigned(head.ip);
     if (known.schema.kind == lang::ProbeKind::kReturn) json.Key("function").Unsigned(head.function);
     AppendArguments(hit, known, json);
     AppendTruncated(hit, known, json);
@@ -149,11 +149,16 @@ class NdjsonWriter : public EventWriter {
 
   static void AppendArguments(const Hit& hit, const KnownSchema& known, JsonWriter& json) {
     json.Key("args").BeginObject();
-    for (size_t i = 0; i < hit.values.size(); ++i) {
+    const size_t arguments = hit.values.size() - (known.schema.has_text ? 1 : 0);
+    for (size_t i = 0; i < arguments; ++i) {
       json.RawKey(known.json_keys[i]);
       AppendValue(hit.values[i], IsChar(known.schema.fields[i]), json);
     }
     json.EndObject();
+    if (known.schema.has_text) {
+      json.Key("text");
+      AppendValue(hit.values.back(), false, json);
+    }
   }
 
   // Names of the fields that were cut at the limit; no key when there are none.

@@ -1,6 +1,7 @@
 #include "client/schema_table.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "client/json_writer.h"
@@ -18,12 +19,28 @@ lang::BaseType BaseOf(v1::FieldType::Base base) {
   return static_cast<lang::BaseType>(base - 1);
 }
 
+lang::ProbeKind KindOf(v1::ProbeKind kind) {
+  switch (kind) {
+    case v1::PROBE_KIND_RETURN:
+      return lang::ProbeKind::kReturn;
+    case v1::PROBE_KIND_TRACEPOINT:
+      return lang::ProbeKind::kTracepoint;
+    default:
+      return lang::ProbeKind::kEntry;
+  }
+}
+
+std::string_view KindName(lang::ProbeKind kind) {
+  static constexpr std::string_view kNames[] = {"entry", "return", "tracepoint"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
 std::string JsonHead(const KnownSchema& known) {
   std::string head;
   JsonWriter json(head);
   json.Key("group").String(known.schema.group);
   json.Key("event").String(known.schema.event);
-  json.Key("kind").String(known.schema.kind == lang::ProbeKind::kReturn ? "return" : "entry");
+  json.Key("kind").String(KindName(known.schema.kind));
   json.Key("probe").String(known.probe);
   return head;
 }
@@ -47,8 +64,7 @@ lang::ArgType TypeOf(const v1::FieldType& type) {
 void SchemaTable::Add(const v1::EventSchema& schema) {
   KnownSchema known;
   known.probe = schema.probe();
-  known.schema.kind =
-      schema.kind() == v1::PROBE_KIND_RETURN ? lang::ProbeKind::kReturn : lang::ProbeKind::kEntry;
+  known.schema.kind = KindOf(schema.kind());
   known.schema.group = schema.group();
   known.schema.event = schema.event();
   for (const auto& field : schema.fields()) {
@@ -61,6 +77,7 @@ void SchemaTable::Add(const v1::EventSchema& schema) {
     known.schema.fields.push_back(std::move(converted));
     known.json_keys.push_back(JsonKey(field.name()));
   }
+  known.schema.has_text = schema.has_text() && !known.schema.fields.empty();
   known.json_head = JsonHead(known);
   schemas_.insert_or_assign(schema.id(), std::move(known));
 }

@@ -14,6 +14,7 @@ class TraceWriter : public EventWriter {
     line_.comm.assign(hit.head.comm, strnlen(hit.head.comm, sizeof(hit.head.comm)));
     line_.tid = hit.head.tid;
     line_.cpu = hit.head.cpu;
+    line_.flags = lang::TraceFlags(hit.head.flags, hit.head.preempt_count);
     line_.monotonic_ns = hit.head.monotonic_ns;
     line_.event = known.schema.event;
     line_.kind = known.schema.kind;

@@ -46,6 +46,7 @@ std::string_view Word(v1::Target::State state) {
 }
 
 std::string_view Word(v1::ProbeKind kind) {
+  if (kind == v1::PROBE_KIND_TRACEPOINT) return "tracepoint";
   return kind == v1::PROBE_KIND_RETURN ? "return" : "entry";
 }
 

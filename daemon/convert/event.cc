@@ -84,6 +84,8 @@ void ToProto(const event::HitView& hit, v1::Event* out) {
   to->set_pid(from.pid);
   to->set_tid(from.tid);
   to->set_cpu(from.cpu);
+  to->set_common_flags(from.flags);
+  to->set_common_preempt_count(from.preempt_count);
   to->set_comm(from.comm, strnlen(from.comm, sizeof(from.comm)));
   to->set_ip(from.ip);
   to->set_function(from.function);

@@ -64,7 +64,15 @@ v1::Mechanism ToProto(engine::Mechanism mechanism) {
 }
 
 v1::ProbeKind ToProto(lang::ProbeKind kind) {
-  return kind == lang::ProbeKind::kReturn ? v1::PROBE_KIND_RETURN : v1::PROBE_KIND_ENTRY;
+  switch (kind) {
+    case lang::ProbeKind::kEntry:
+      return v1::PROBE_KIND_ENTRY;
+    case lang::ProbeKind::kReturn:
+      return v1::PROBE_KIND_RETURN;
+    case lang::ProbeKind::kTracepoint:
+      return v1::PROBE_KIND_TRACEPOINT;
+  }
+  return v1::PROBE_KIND_UNSPECIFIED;
 }
 
 v1::FieldType ToProto(const lang::ArgType& type) {
@@ -135,6 +143,7 @@ v1::EventSchema ToSchema(event::TargetId target, event::ProbeId probe,
   out.set_event(schema.event);
   out.set_kind(ToProto(schema.kind));
   AddFields(schema, out.mutable_fields());
+  out.set_has_text(schema.has_text);
   return out;
 }
 

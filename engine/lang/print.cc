@@ -116,7 +116,65 @@ void AppendValue(BaseType base, const Value& value, std::string& out) {
   if (value.is_array) out += '}';
 }
 
+void AppendAddress(const TraceLine& line, std::string& out) {
+  out += " (";
+  AppendHex(line.ip, out);
+  if (line.kind == ProbeKind::kReturn) {
+    out += " <- ";
+    AppendHex(line.function, out);
+  }
+  out += ')';
+}
+
+void AppendText(const Value& value, std::string& out) {
+  if (value.elements.empty()) return;
+  if (const auto* text = std::get_if<StringValue>(&value.elements.front())) out += text->bytes;
+}
+
+// enum trace_flag_type.
+constexpr uint8_t kIrqsOff = 0x01;
+constexpr uint8_t kReschedLazily = 0x02;
+constexpr uint8_t kResched = 0x04;
+constexpr uint8_t kHardIrq = 0x08;
+constexpr uint8_t kSoftIrq = 0x10;
+constexpr uint8_t kPreemptResched = 0x20;
+constexpr uint8_t kNmi = 0x40;
+constexpr uint8_t kBottomHalvesOff = 0x80;
+
+char InterruptsOff(uint8_t flags) {
+  const bool irqs = (flags & kIrqsOff) != 0;
+  const bool bottom_halves = (flags & kBottomHalvesOff) != 0;
+  if (irqs) return bottom_halves ? 'D' : 'd';
+  return bottom_halves ? 'b' : '.';
+}
+
+char Rescheduling(uint8_t flags) {
+  const bool lazily = (flags & kReschedLazily) != 0;
+  const bool now = (flags & kResched) != 0;
+  const bool preempt = (flags & kPreemptResched) != 0;
+  if (lazily && now) return preempt ? 'B' : 'b';
+  if (now) return preempt ? 'N' : 'n';
+  if (lazily) return preempt ? 'L' : 'l';
+  return preempt ? 'p' : '.';
+}
+
+char InterruptContext(uint8_t flags) {
+  const bool hard = (flags & kHardIrq) != 0;
+  if ((flags & kNmi) != 0) return hard ? 'Z' : 'z';
+  if ((flags & kSoftIrq) != 0) return hard ? 'H' : 's';
+  return hard ? 'h' : '.';
+}
+
+char Depth(uint8_t depth) {
+  return depth == 0 ? '.' : "0123456789abcdef"[depth & 15];
+}
+
 }  // namespace
+
+std::string TraceFlags(uint8_t flags, uint8_t preempt_count) {
+  return {InterruptsOff(flags), Rescheduling(flags), InterruptContext(flags),
+          Depth(preempt_count & 15), Depth(static_cast<uint8_t>(preempt_count >> 4))};
+}
 
 void AppendArguments(const EventSchema& schema, const std::vector<Value>& values,
                      std::string& out) {
@@ -143,14 +201,10 @@ void AppendTraceLine(const TraceLine& line, const EventSchema& schema,
   out += '.';
   AppendRight(microseconds % 1'000'000, 6, '0', out);
   out += ": ";
+  if (schema.has_text && !values.empty()) return AppendText(values.back(), out);
   out += line.event;
-  out += ": (";
-  AppendHex(line.ip, out);
-  if (line.kind == ProbeKind::kReturn) {
-    out += " <- ";
-    AppendHex(line.function, out);
-  }
-  out += ')';
+  out += ':';
+  if (line.kind != ProbeKind::kTracepoint) AppendAddress(line, out);
   AppendArguments(schema, values, out);
 }
 

@@ -26,7 +26,12 @@ struct TraceLine {
   uint64_t function = 0;  // return probes: the probed function
 };
 
-// A line of the `trace` file without its newline.
+// The five characters that stand for an event's common_flags and common_preempt_count: interrupts
+// and bottom halves off, rescheduling due, interrupt context, depth of preempt_disable and of
+// migrate_disable.
+std::string TraceFlags(uint8_t flags, uint8_t preempt_count);
+
+// A line of the `trace` file without its newline. Of a schema that has_text, its own.
 std::string FormatTraceLine(const TraceLine& line, const EventSchema& schema,
                             const std::vector<Value>& values);
 void AppendTraceLine(const TraceLine& line, const EventSchema& schema,

@@ -56,6 +56,32 @@ class Writers : public ::testing::Test {
   std::unique_ptr<EventWriter> json_ = MakeJsonWriter();
 };
 
+// An event that only the kernel can print.
+TEST_F(Writers, TextOfATracepoint) {
+  v1::EventSchema schema = Schema(v1::PROBE_KIND_TRACEPOINT);
+  AddField(schema, "nr", v1::FieldType::BASE_S32);
+  AddField(schema, "text", v1::FieldType::BASE_STRING);
+  schema.set_has_text(true);
+  v1::Event event = HitEvent();
+  event.mutable_hit()->set_common_flags(0x11);
+  event.mutable_hit()->set_common_preempt_count(0x12);
+  event.mutable_hit()->add_values()->set_signed_value(-1);
+  event.mutable_hit()->add_values()->set_bytes_value("a: nr=-1");
+  EXPECT_EQ(Line(*trace_, schema, event),
+            "          kgrbin-23819   [000] d.s21   755.541022: a: nr=-1\n");
+  EXPECT_NE(Line(*json_, schema, event).find(R"("args":{"nr":-1},"text":"a: nr=-1")"),
+            std::string::npos);
+}
+
+TEST_F(Writers, ATracepointWithoutItsTextShowsItsFields) {
+  v1::EventSchema schema = Schema(v1::PROBE_KIND_TRACEPOINT);
+  AddField(schema, "nr", v1::FieldType::BASE_S32);
+  v1::Event event = HitEvent();
+  event.mutable_hit()->add_values()->set_signed_value(-1);
+  EXPECT_EQ(Line(*trace_, schema, event),
+            "          kgrbin-23819   [000] .....   755.541022: a: nr=-1\n");
+}
+
 // The line of a real kernel (but for the flags).
 TEST_F(Writers, TraceEntry) {
   v1::EventSchema schema = Schema(v1::PROBE_KIND_ENTRY);
