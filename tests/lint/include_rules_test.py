@@ -14,7 +14,7 @@ ALLOWED = {
     "engine/ring": ["base"],
     "engine/detour": ["base", "engine/arch", "engine/lang", "engine/ring"],
     "engine/event": ["base", "engine/lang", "engine/ring"],
-    "engine/kernel": ["base", "engine/lang", "engine/ring", "engine/event"],
+    "engine/kernel": ["base", "engine/lang", "engine/sys", "engine/ring", "engine/event"],
     "engine/tracee": ["base", "elf", "engine/arch", "engine/sys"],
     "engine/probe": ["base", "elf", "engine/arch", "engine/lang", "engine/event", "engine/tracee",
                      "engine/sys", "engine/ring", "engine/detour"],
