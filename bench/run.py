@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from cases import attach, detour, footprint, hit_cost, mass, stream, uprobe  # noqa: E402
+from cases import attach, detour, footprint, hit_cost, kernel, mass, stream, uprobe  # noqa: E402
 
 CASES = {
     "hit": hit_cost.measure,
@@ -20,6 +20,7 @@ CASES = {
     "attach": attach.measure,
     "mass": mass.measure,
     "stream": stream.measure,
+    "kernel": kernel.measure,
     "footprint": footprint.measure,
 }
 

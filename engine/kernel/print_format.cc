@@ -19,6 +19,30 @@ bool UsesSymbols(std::string_view print_format) {
   return false;
 }
 
+bool IsLetter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+// Bare pointers as the kernel shows them where it does not hash them: 16 digits. libtraceevent
+// would print them as the C library does.
+std::string WithPlainPointers(const std::string& format) {
+  std::string out;
+  for (size_t i = 0; i < format.size(); ++i) {
+    const bool is_pointer = format.compare(i, 2, "%p") == 0;
+    const char next = is_pointer && i + 2 < format.size() ? format[i + 2] : ' ';
+    if (is_pointer && (next == 'x' || next == 'K')) {
+      out += "%016lx";
+      i += 2;
+    } else if (is_pointer && !IsLetter(next)) {
+      out += "%016lx";
+      i += 1;
+    } else {
+      out += format[i];
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 PrintFormat::PrintFormat(tep_handle* handle, std::shared_ptr<const Symbols> symbols)
@@ -37,7 +61,8 @@ std::unique_ptr<PrintFormat> PrintFormat::Parse(const std::string& group, const 
   tep_handle* const handle = tep_alloc();
   if (handle == nullptr) return nullptr;
   std::unique_ptr<PrintFormat> self(new PrintFormat(handle, std::move(symbols)));
-  if (tep_parse_event(handle, format.data(), format.size(), group.c_str()) != 0) return nullptr;
+  const std::string readable = WithPlainPointers(format);
+  if (tep_parse_event(handle, readable.data(), readable.size(), group.c_str()) != 0) return nullptr;
   const tep_event* const event = tep_get_event(handle, 0);
   if (event == nullptr || (event->flags & static_cast<int>(TEP_EVENT_FL_FAILED)) != 0)
     return nullptr;

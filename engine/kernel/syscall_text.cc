@@ -10,10 +10,9 @@ constexpr std::string_view kEnter = "sys_enter_";
 constexpr std::string_view kExit = "sys_exit_";
 constexpr uint32_t kValueBytes = 8;
 
-void AppendHex(uint64_t value, std::string& out) {  // %#lx
+void AppendHex(uint64_t value, std::string& out) {
   char digits[16];
   const auto end = std::to_chars(digits, digits + sizeof(digits), value, 16).ptr;
-  if (value != 0) out += "0x";
   out.append(digits, end);
 }
 
@@ -42,6 +41,7 @@ std::string_view SyscallText::Print(std::span<const std::byte> record) {
     uint64_t value = 0;
     std::memcpy(&value, record.data() + argument.offset, sizeof(value));
     text_ += argument.label;
+    if (value >= 10 || end_.empty()) text_ += "0x";  // a result always has it
     AppendHex(value, text_);
   }
   return text_ += end_;

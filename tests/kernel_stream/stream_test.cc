@@ -85,6 +85,33 @@ TEST(Stream, AnEventThatWasTakenOutIsNotShownAndMayBeAddedAgain) {
   EXPECT_EQ(hits[0].probe, 2u);
 }
 
+// Whatever a ring too small for the burst has lost is told in the stream, and nothing twice.
+TEST(Stream, TellsLossesInItsPlaces) {
+  const auto live = LiveStream::Open("kreadlosses");
+  if (!live) GTEST_SKIP() << "no tracefs";
+  ASSERT_TRUE(live->instance().Write("buffer_size_kb", "16"));
+  ASSERT_TRUE(live->Add(kEvent, 1));
+  OnlyOf(*live, kEvent, static_cast<pid_t>(::syscall(SYS_gettid)));
+  ASSERT_TRUE(live->instance().Enable(kEvent));
+  constexpr uint64_t kCalls = 300'000;
+  for (uint64_t i = 0; i < kCalls; ++i)
+    ::syscall(SYS_getpriority, 0, i);
+  ASSERT_TRUE(live->instance().Disable(kEvent));
+  uint64_t hits = 0, lost = 0;
+  for (const event::Item& item : live->Take()) {
+    if (const auto* loss = std::get_if<event::LossNotice>(&item)) {
+      lost += loss->lost;
+    } else {
+      ++hits;
+    }
+  }
+  const Stream::Counts counts = live->stream().CountsOf(1);
+  EXPECT_EQ(hits + lost, kCalls);
+  EXPECT_EQ(counts.recorded, hits);
+  EXPECT_EQ(counts.lost, lost);
+  EXPECT_EQ(live->instance().Statistic("overrun"), lost);
+}
+
 // Hits of the user's side stand between those of the kernel's exactly where the thread made them:
 // user, kernel, user, kernel... of each of two threads, on whatever CPUs.
 TEST(Stream, UserAndKernelEventsOfAThreadAlternateAsTheyHappened) {
