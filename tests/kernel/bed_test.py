@@ -50,7 +50,9 @@ class Main(Bed):
         # No emulated CPU calls its time-stamp counter constant, but it is; jumps need one.
         self.boot("jumps_check", "attach_test.Attach.test_attach_watch_detach",
                   "attach_test.Attach.test_client_killed",
-                  "differential_test.OptimizedPositionIndependent.test_inside_functions",
+                  "language_check",
+                  "differential_test.OptimizedPositionIndependent.test_fetch_arguments",
+                  "differential_test.OptimizedPositionIndependent.test_return_arguments",
                   append="tsc=reliable")
 
 

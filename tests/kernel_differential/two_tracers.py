@@ -6,7 +6,7 @@ from support import elf, formatted, maps, probectl
 from support.daemon import Daemon
 from support.paths import target
 from support.process import Program
-from support.tracefs import Tracefs
+from support.tracefs import Tracefs, in_its_dialect
 
 # The stack, and so every register that points there, depends on the environment.
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C"}
@@ -100,6 +100,7 @@ class TwoTracers:
 
     def assert_same(self, variant, rounds, definitions, least, least_jumps=None, filters=None):
         """`least_jumps` is for tests that count on jumps everywhere, if at all, when None."""
+        definitions = [in_its_dialect(line) for line in definitions]
         kernel, profile = by_kernel(variant, rounds, definitions, filters)
         ours = by_probed(variant, rounds, definitions, filters, jumps=self.jumps)
         self.assertGreaterEqual(len(kernel.records), least)

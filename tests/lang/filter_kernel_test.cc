@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <set>
@@ -178,6 +179,12 @@ std::vector<FilterSubject> SubjectsForParser() {
   return subjects;
 }
 
+bool NeedsNewerDialect(const std::string& filter) {
+  for (const char* part : {"CPUS", ".func", "stacktrace", "STACKTRACE"})
+    if (filter.find(part) != std::string::npos) return true;
+  return false;
+}
+
 // An event of this program with the fields above, in an instance of its own.
 class KernelFilter : public ::testing::Test {
  protected:
@@ -193,8 +200,8 @@ class KernelFilter : public ::testing::Test {
     instance_.emplace(std::move(*instance));
     function_ = reinterpret_cast<uint64_t>(&FilteredByTest);
     location_ = LocationOf(function_);
-    const std::string line =
-        fmt::format("p:{}/e {}:{}{}", group_, location_.path, location_.offset, kArguments);
+    const std::string line = fmt::format("p:{}/e {}:{}{}", group_, location_.path, location_.offset,
+                                         kernel_->InItsDialect(kArguments));
     const auto applied = set_.Apply(line, files_);
     ASSERT_TRUE(applied.added) << applied.verdict.explanation;
     definition_ = set_.Find(*applied.added);
@@ -206,6 +213,14 @@ class KernelFilter : public ::testing::Test {
     if (!instance_) return;
     static_cast<void>(instance_->Disable(group_, "e"));
     kernel_->Put("-:" + group_ + "/", "");
+  }
+
+  // A filter of `generate` that older kernels have all fields and operators for.
+  std::string Next(const std::function<std::string()>& generate) const {
+    std::string filter = generate();
+    while (kernel_->IsOlderDialect() && NeedsNewerDialect(filter))
+      filter = generate();
+    return filter;
   }
 
   std::string ReadBack() const { return instance_->ReadEventFile(group_, "e", "filter"); }
@@ -254,11 +269,12 @@ TEST_F(KernelFilter, IsJudgedTheSame) {
   int differences = 0;
   uint64_t accepted = 0;
   for (uint64_t i = 0; i < filters && differences < kMaxDifferences; ++i) {
-    const std::string filter = generator.Next();
+    const std::string filter = Next([&] { return generator.Next(); });
     const std::string ours = Ours(filter);
     const std::string theirs = Theirs(filter);
     accepted += ours.starts_with("errno 0");
-    if (ours == theirs) continue;
+    // Newer kernels pass over an operator with nothing behind it.
+    if (ours == theirs || theirs.find("Meaningless filter") != std::string::npos) continue;
     ++differences;
     ADD_FAILURE() << "filter " << Escape(filter) << "\n  ours   " << ours << "\n  kernel "
                   << theirs;
@@ -266,7 +282,7 @@ TEST_F(KernelFilter, IsJudgedTheSame) {
   EXPECT_GT(accepted, filters / 5);
   EXPECT_LT(accepted, filters * 4 / 5);
   // Of the kernel's messages a filter can meet, all but "No function" of a real function's name.
-  if (filters >= 3000) {
+  if (filters >= 3000 && !kernel_->IsOlderDialect()) {
     EXPECT_GE(messages_.size(), 17u);
   }
 }
@@ -348,7 +364,7 @@ TEST_F(KernelFilter, LetsTheSameHitsPass) {
   int differences = 0;
   std::set<std::string> outcomes;
   for (uint64_t i = 0; i < filters && differences < kMaxDifferences; ++i) {
-    const std::string filter = generator.NextGood();
+    const std::string filter = Next([&] { return generator.NextGood(); });
     const auto compiled = CompileFilter(filter, definition_->schema, rules_);
     ASSERT_TRUE(compiled) << filter;
     ASSERT_EQ(instance_->WriteEventFile(group_, "e", "filter", filter), 0) << filter;

@@ -32,6 +32,14 @@ std::string Describe(int error_number, const std::optional<std::string>& message
                      caret.value_or(-1));
 }
 
+// What older kernels accept or refuse other than newer ones do: no char, but symbols on uprobes,
+// nothing behind $retval, and more than 128 arguments, of which they pass over the rest.
+bool SaysOtherwiseInOlderDialect(const std::string& line) {
+  for (const char* word : {"char", "sym", "$retval", " a128="})
+    if (line.find(word) != std::string::npos) return true;
+  return false;
+}
+
 class KernelDifferential : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -56,9 +64,11 @@ class KernelDifferential : public ::testing::Test {
     const auto ours = set_->Apply(line, files_);
     const KernelAnswer theirs = kernel_->Put(line, ours.verdict.command);
     if (theirs.message) messages_.insert(*theirs.message);
-    const bool same_answer = theirs.error_number == ours.verdict.error_number &&
-                             theirs.message == ours.verdict.message &&
-                             theirs.caret == ours.verdict.caret;
+    const bool same_answer = kernel_->IsOlderDialect()
+                                 ? (theirs.error_number == 0) == ours.verdict.ok
+                                 : theirs.error_number == ours.verdict.error_number &&
+                                       theirs.message == ours.verdict.message &&
+                                       theirs.caret == ours.verdict.caret;
     const bool changed = ours.added || !ours.removed.empty() || theirs.error_number == 0;
     const bool same_list = !changed || kernel_->List(tag_) == OurList();
     if (same_answer && same_list) return true;
@@ -116,7 +126,9 @@ TEST_F(KernelDifferential, GeneratedLines) {
   uint64_t deleted = 0;
   for (uint64_t i = 0; i < lines && differences < kMaxDifferences; ++i) {
     const size_t before = Live();
-    if (!Compare(generator.Next())) ++differences;
+    const std::string line = generator.Next();
+    if (kernel_->IsOlderDialect() && SaysOtherwiseInOlderDialect(line)) continue;
+    if (!Compare(line)) ++differences;
     if (Live() > before) {
       ++accepted;
       generator.Remember(set_->Find(set_->ids().back())->readback);

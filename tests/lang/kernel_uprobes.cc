@@ -44,6 +44,7 @@ Result<KernelUprobes> KernelUprobes::Open() {
   auto events = OpenFile(path, O_WRONLY | O_APPEND);
   if (!events.ok()) return events.error();
   KernelUprobes uprobes(std::move(*events));
+  uprobes.knows_char_ = ReadText("README").find(", char,") != std::string::npos;
   const auto log = ReadLog();
   if (!log.empty()) uprobes.last_stamp_ = log.back().stamp;
   return uprobes;
@@ -88,6 +89,14 @@ std::vector<std::string> KernelUprobes::List(const std::string& tag) const {
     if (line.find(tag) != std::string::npos) listed.push_back(line);
   }
   return listed;
+}
+
+std::string KernelUprobes::InItsDialect(std::string arguments) const {
+  constexpr std::string_view kChar = ":char";
+  if (knows_char_) return arguments;
+  for (size_t at; (at = arguments.find(kChar)) != std::string::npos;)
+    arguments.replace(at, kChar.size(), ":u8");
+  return arguments;
 }
 
 bool KernelUprobes::HasEvent(const std::string& group, const std::string& event) const {

@@ -31,6 +31,13 @@ class KernelUprobes {
   // The listed definitions that hold `tag`, oldest first.
   std::vector<std::string> List(const std::string& tag) const;
 
+  // Kernels before 6.2, by the README in tracefs: other words and carets for the same refusals, and
+  // no type char.
+  bool IsOlderDialect() const { return !knows_char_; }
+
+  // `arguments` with what this kernel lacks replaced by what is as good.
+  std::string InItsDialect(std::string arguments) const;
+
   bool HasEvent(const std::string& group, const std::string& event) const;
 
  private:
@@ -46,6 +53,7 @@ class KernelUprobes {
 
   UniqueFd events_;
   std::string last_stamp_;
+  bool knows_char_ = true;
 };
 
 }  // namespace probed::lang::testing

@@ -296,7 +296,7 @@ TEST_P(KernelValues, AreTheSame) {
         arguments += fmt::format(" v{}={}", n, *argument);
       }
     }
-    CompareOneEvent(arguments, call);
+    CompareOneEvent(kernel_->InItsDialect(arguments), call);
   }
 }
 

@@ -18,6 +18,14 @@ def _mounted():
     return (ROOT / "uprobe_events").exists() and os.access(ROOT / "uprobe_events", os.W_OK)
 
 
+def in_its_dialect(line):
+    """`line` with what this kernel lacks (before 6.2) replaced by what is as good."""
+    readme = (ROOT / "README").read_text() if _mounted() else ", char,"
+    if ", char," in readme:
+        return line
+    return line.replace(":char", ":u8").replace("$retvalx", "$retval")
+
+
 class Tracefs:
     """Define, enable and read; leaving the context takes back everything that was added.
 
