@@ -1,9 +1,12 @@
 #include "engine/kernel/print_format.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include <event-parse.h>
+#include <fmt/format.h>
 #include <trace-seq.h>
 
 namespace probed::kernel {
@@ -81,10 +84,27 @@ char* PrintFormat::FindSymbol(void* self, unsigned long long* address, char** mo
   const Symbols::Symbol* const symbol = format.symbols_->Find(*address);
   if (symbol == nullptr) return nullptr;
   *address = symbol->address;
+  format.asked_.push_back(symbol);
   format.found_ = symbol->name;
   format.found_module_ = symbol->module;
   *module = format.found_module_.empty() ? nullptr : format.found_module_.data();
   return format.found_.data();
+}
+
+// "name+0x1c" to "name+0x1c/0x90", as the kernel's %pS has it.
+std::string_view PrintFormat::AddSizes(std::string_view text) {
+  with_sizes_.clear();
+  for (const Symbols::Symbol* const symbol : asked_) {
+    const std::string key = symbol->name + "+0x";
+    const size_t at = text.find(key);
+    if (at == text.npos) continue;  // %ps
+    const size_t end =
+        std::min(text.find_first_not_of("0123456789abcdef", at + key.size()), text.size());
+    with_sizes_ += text.substr(0, end);
+    fmt::format_to(std::back_inserter(with_sizes_), "/{:#x}", symbols_->SizeOf(*symbol));
+    text.remove_prefix(end);
+  }
+  return with_sizes_ += text;
 }
 
 std::string_view PrintFormat::Print(std::span<const std::byte> record, uint32_t cpu) {
@@ -95,10 +115,12 @@ std::string_view PrintFormat::Print(std::span<const std::byte> record, uint32_t 
   raw.record_size = raw.size;
   raw.data = record_.data();
   raw.cpu = static_cast<int>(cpu);
+  asked_.clear();
   trace_seq_reset(text_.get());
   trace_seq_puts(text_.get(), prefix_.c_str());
   tep_print_event(handle_, text_.get(), &raw, "%s", TEP_PRINT_INFO);
-  return {text_->buffer, text_->len};
+  const std::string_view text(text_->buffer, text_->len);
+  return asked_.empty() ? text : AddSizes(text);
 }
 
 }  // namespace probed::kernel

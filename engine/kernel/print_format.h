@@ -33,6 +33,7 @@ class PrintFormat {
 
  private:
   PrintFormat(tep_handle* handle, std::shared_ptr<const Symbols> symbols);
+  std::string_view AddSizes(std::string_view text);
   static char* FindSymbol(void* self, unsigned long long* address, char** module);
 
   tep_handle* const handle_;
@@ -40,8 +41,10 @@ class PrintFormat {
   std::unique_ptr<trace_seq> text_;
   std::string prefix_;             // "NAME: "
   std::vector<std::byte> record_;  // a copy with zeroes behind it
-  std::string found_;              // names that libtraceevent was given
+  std::string found_;              // what libtraceevent was told last
   std::string found_module_;
+  std::vector<const Symbols::Symbol*> asked_;  // by this call of Print
+  std::string with_sizes_;
 };
 
 }  // namespace probed::kernel

@@ -70,11 +70,24 @@ std::shared_ptr<const Symbols> Symbols::Load(const std::string& tracefs_director
   return Parse(kallsyms.ok() ? *kallsyms : "", formats.ok() ? *formats : "");
 }
 
+std::vector<Symbols::Symbol>::const_iterator Symbols::Above(uint64_t address) const {
+  return std::upper_bound(
+      symbols_.begin(), symbols_.end(), address,
+      [](uint64_t value, const Symbol& symbol) { return value < symbol.address; });
+}
+
 const Symbols::Symbol* Symbols::Find(uint64_t address) const {
-  const auto above =
-      std::upper_bound(symbols_.begin(), symbols_.end(), address,
-                       [](uint64_t value, const Symbol& symbol) { return value < symbol.address; });
-  return above == symbols_.begin() ? nullptr : &*(above - 1);
+  const auto above = Above(address);
+  if (above == symbols_.begin()) return nullptr;
+  auto found = above - 1;
+  while (found != symbols_.begin() && (found - 1)->address == found->address)
+    --found;
+  return &*found;
+}
+
+uint64_t Symbols::SizeOf(const Symbol& symbol) const {
+  const auto above = Above(symbol.address);
+  return above == symbols_.end() ? 0 : above->address - symbol.address;
 }
 
 }  // namespace probed::kernel

@@ -24,11 +24,15 @@ class Symbols {
   static std::shared_ptr<const Symbols> Parse(std::string_view kallsyms, std::string_view formats);
   static std::shared_ptr<const Symbols> Load(const std::string& tracefs_directory);
 
-  // The last symbol at or below; null: there is none.
+  // The last symbol at or below, of several there the first; null: there is none.
   const Symbol* Find(uint64_t address) const;
+  // Up to the next one; 0: there is none.
+  uint64_t SizeOf(const Symbol& symbol) const;
   const std::map<uint64_t, std::string>& strings() const { return strings_; }
 
  private:
+  std::vector<Symbol>::const_iterator Above(uint64_t address) const;
+
   std::vector<Symbol> symbols_;
   std::map<uint64_t, std::string> strings_;
 };

@@ -122,8 +122,8 @@ TEST(KernelDifferential, TracepointsReadAsTheTraceFile) {
   Compare(*live, *theirs,
           {"raw_syscalls/sys_enter", "raw_syscalls/sys_exit", "syscalls/sys_enter_getpriority",
            "syscalls/sys_exit_getpriority", "syscalls/sys_enter_tgkill", "task/task_rename",
-           "signal/signal_generate", "signal/signal_deliver", "timer/hrtimer_cancel",
-           "sched/sched_switch"},
+           "signal/signal_generate", "signal/signal_deliver", "timer/hrtimer_cancel", "kmem/kfree",
+           "kmem/kmem_cache_free", "sched/sched_switch"},
           work, 2000);
 }
 
