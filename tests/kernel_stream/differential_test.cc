@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <functional>
 #include <latch>
@@ -19,6 +20,7 @@
 #include "base/file.h"
 #include "engine/lang/payload.h"
 #include "engine/lang/print.h"
+#include "engine/sys/proc.h"
 #include "tests/kernel_stream/live_stream.h"
 
 namespace probed::kernel {
@@ -68,6 +70,16 @@ std::vector<std::string> Missing(const std::vector<std::string>& lines,
   return missing;
 }
 
+bool FallsAsleep(pid_t tid) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (std::chrono::steady_clock::now() < deadline) {
+    const auto status = sys::ReadTaskStatus(tid);
+    if (status.ok() && status->state == 'S') return true;
+    std::this_thread::yield();
+  }
+  return false;
+}
+
 // Of a thread that does `work` and nothing else, once both instances listen to it.
 void Compare(LiveStream& live, OwnInstance& theirs, const std::vector<std::string>& events,
              const std::function<void()>& work, size_t least) {
@@ -80,6 +92,7 @@ void Compare(LiveStream& live, OwnInstance& theirs, const std::vector<std::strin
     work();
   });
   known.wait();
+  ASSERT_TRUE(FallsAsleep(tid)) << "it still makes system calls";
   const std::string filter = "common_pid == " + std::to_string(tid.load());
   event::ProbeId probe = 0;
   for (const std::string& event : events) {

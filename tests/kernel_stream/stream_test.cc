@@ -9,10 +9,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <functional>
+#include <map>
 #include <thread>
 
 #include "engine/ring/clock.h"
+#include "tests/event/ring_puppet.h"
 #include "tests/kernel_stream/live_stream.h"
 
 namespace probed::kernel {
@@ -114,38 +116,66 @@ TEST(Stream, TellsLossesInItsPlaces) {
 
 // Hits of the user's side stand between those of the kernel's exactly where the thread made them:
 // user, kernel, user, kernel... of each of two threads, on whatever CPUs.
-TEST(Stream, UserAndKernelEventsOfAThreadAlternateAsTheyHappened) {
-  const auto live = LiveStream::Open("kreadorder");
-  if (!live) GTEST_SKIP() << "no tracefs";
-  ASSERT_TRUE(live->Add(kEvent, 1));
-  ASSERT_TRUE(live->instance().Write("set_event_pid", std::to_string(::getpid())));
-  ASSERT_TRUE(live->instance().Enable(kEvent));
-  constexpr uint64_t kRounds = 20'000;
-  constexpr int kMine = 0x6b72;  // `which` of these calls
-  auto run = [&](int who) {
-    ASSERT_TRUE(live->instance().Write("set_event_pid",
-                                       std::to_string(static_cast<pid_t>(::syscall(SYS_gettid)))));
-    for (uint64_t i = 0; i < kRounds; ++i) {
-      event::HitRecord hit;
-      hit.probe = 2;
-      hit.tid = static_cast<int>(::syscall(SYS_gettid));
-      live->drainer().Publish(event::kNoSource, ring::ReadTsc(), hit);
-      ::syscall(SYS_getpriority, kMine, who);
+constexpr event::ProbeId kUser = 1;  // as the puppet has it
+constexpr event::ProbeId kKernel = 2;
+constexpr uint64_t kRounds = 20'000;
+
+// `hit` records one on the user's side, the `number`th of the thread.
+void ExpectAlternation(LiveStream& live, const std::function<void(int tid, uint64_t number)>& hit) {
+  ASSERT_TRUE(live.Add(kEvent, kKernel));
+  auto run = [&] {
+    const auto tid = static_cast<int>(::syscall(SYS_gettid));
+    ASSERT_TRUE(live.instance().Write("set_event_pid", std::to_string(tid)));
+    ASSERT_TRUE(live.instance().Enable(kEvent));
+    for (uint64_t number = 0; number < kRounds; ++number) {
+      hit(tid, number);
+      ::syscall(SYS_getpriority, 0, number);
     }
   };
-  std::thread first(run, 1);
-  std::thread second(run, 2);
+  std::thread first(run);
+  std::thread second(run);
   first.join();
   second.join();
   std::map<int, std::vector<event::ProbeId>> threads;
-  for (const event::HitRecord& hit : live->TakeHits())
-    threads[hit.tid].push_back(hit.probe);
+  for (const event::HitRecord& record : live.TakeHits())
+    threads[record.tid].push_back(record.probe);
   EXPECT_EQ(threads.size(), 2u);
   for (const auto& [tid, probes] : threads) {
     ASSERT_EQ(probes.size(), 2 * kRounds);
     for (size_t i = 0; i < probes.size(); ++i)
-      ASSERT_EQ(probes[i], i % 2 == 0 ? 2u : 1u) << "at " << i << " of thread " << tid;
+      ASSERT_EQ(probes[i], i % 2 == 0 ? kUser : kKernel) << "at " << i << " of thread " << tid;
   }
+}
+
+TEST(Stream, TrapsAndKernelEventsOfAThreadAlternateAsTheyHappened) {
+  const auto live = LiveStream::Open("kreadtraps");
+  if (!live) GTEST_SKIP() << "no tracefs";
+  ExpectAlternation(*live, [&](int tid, uint64_t number) {
+    event::HitRecord hit = event::RingPuppet::Trap(tid, number);
+    hit.probe = kUser;
+    live->drainer().Publish(event::kNoSource, ring::ReadTsc(), hit);
+  });
+}
+
+// A detour's record, moved to another CPU as often as not, and now and then a trap.
+TEST(Stream, DetoursAndKernelEventsOfAThreadAlternateAsTheyHappened) {
+  const auto live = LiveStream::Open("kreaddetours");
+  if (!live) GTEST_SKIP() << "no tracefs";
+  const auto puppet =
+      std::make_shared<event::RingPuppet>(ring::Geometry{.cpu_count = 4, .ring_bytes = 4 << 20});
+  const event::SourceId source = live->drainer().Add(puppet);
+  ExpectAlternation(*live, [&](int tid, uint64_t number) {
+    if (number % 16 == 0) {
+      event::HitRecord hit = event::RingPuppet::Trap(tid, number);
+      hit.probe = kUser;
+      live->drainer().Publish(source, ring::ReadTsc(), hit);
+      return;
+    }
+    const auto tsc = ring::ReadTsc();
+    if (number % 64 == 1) std::this_thread::yield();
+    ASSERT_TRUE(puppet->Record(static_cast<uint32_t>(number * 7 % 4), tid, tsc, number));
+  });
+  live->drainer().Remove(source);
 }
 
 }  // namespace
