@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/probe/judge.h"
+#include "engine/probe/return_instructions.h"
 
 namespace probed::engine {
 namespace {
@@ -134,7 +135,8 @@ void ProbeRequest::JudgeLine(size_t number, const std::string& line) {
   }
 }
 
-Status ProbeRequest::JudgeFile(const lang::Definition& definition) {
+Status ProbeRequest::JudgeFile(probe::Probe& probe) {
+  const lang::Definition& definition = *probe.definition;
   bool mapped = space_.Find(definition) != nullptr;
   if (!mapped && options_.require_armed) {
     return Refusal(ErrorCode::kFailedPrecondition, "FILE_NOT_MAPPED",
@@ -142,7 +144,9 @@ Status ProbeRequest::JudgeFile(const lang::Definition& definition) {
                    "leave the definition pending, it is armed when the file appears");
   }
   PROBED_TRY(auto file, names_.Open(definition.path));
-  return probe::JudgePlace(*file, definition, options_.force, boundaries_);
+  PROBED_RETURN_IF_ERROR(probe::JudgePlace(*file, definition, options_.force, boundaries_));
+  PROBED_TRY(probe.return_instructions, probe::FindReturnInstructions(*file, definition));
+  return {};
 }
 
 // Files are looked at only when every line is in order: a long request with a bad line ends early.
@@ -151,7 +155,7 @@ bool ProbeRequest::Judge(const std::vector<std::string>& lines) {
     JudgeLine(i, lines[i]);
   if (!errors_.empty()) return false;
   for (size_t i = 0; i < probes_.size(); ++i) {
-    Status judged = JudgeFile(*probes_[i]->definition);
+    Status judged = JudgeFile(*probes_[i]);
     if (!judged.ok()) Refuse(lines_[i], std::move(judged).error());
   }
   return errors_.empty();

@@ -38,7 +38,7 @@ class ProbeRequest {
   void JudgeLine(size_t number, const std::string& line);
   void Apply(size_t number, const std::string& line);
   void JudgeFilter(size_t number, probe::Probe& probe);
-  Status JudgeFile(const lang::Definition& definition);
+  Status JudgeFile(probe::Probe& probe);
   void Refuse(size_t number, Error error, lang::Verdict verdict = {});
 
   lang::DefinitionSet& set_;

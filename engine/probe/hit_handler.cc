@@ -184,14 +184,32 @@ void HitHandler::Evaluate(tracee::Stopped& stopped, ProcessState& state, Site& s
   for (const auto& probe : site.probes()) {
     if (!probe->enabled) continue;
     ++probe->counters.hits;
-    if (probe->is_return()) {
+    if (probe->hijacks()) {
       returning.push_back(probe);
-      continue;
+    } else if (probe->is_return()) {
+      RecordReturn(stopped, state, site, *probe);
+    } else {
+      context.Aim(address - probe->definition->offset, {});
+      recorder_.Record(*probe, place, state, stopped.tid(), context);
     }
-    context.Aim(address - probe->definition->offset, {});
-    recorder_.Record(*probe, place, state, stopped.tid(), context);
   }
   if (!returning.empty()) returns_.Hijack(stopped, state, address, returning, context);
+}
+
+// On the ret itself: the return address is on top of the stack.
+void HitHandler::RecordReturn(tracee::Stopped& stopped, ProcessState& state, const Site& site,
+                              Probe& probe) {
+  uint64_t caller = 0;
+  std::span<uint64_t, 1> word(&caller, 1);
+  (void)stopped.ReadMemory(RemoteAddr{stopped.regs().rsp}, std::as_writable_bytes(word));
+  uint64_t base = site.address().value - site.place().offset.value;
+  StoppedContext context(stopped, stopped.regs(), caller);
+  context.Aim(base, {});
+  HitPlace place{.ip = caller,
+                 .function = base + probe.definition->offset,
+                 .tsc = ring::ReadTsc(),
+                 .time = ReadClocks()};
+  recorder_.Record(probe, place, state, stopped.tid(), context);
 }
 
 Resumption HitHandler::OnHit(tracee::Stopped& stopped, ProcessState& state, Site& site) {

@@ -67,6 +67,7 @@ class HitHandler {
   tracee::Resumption Deliver(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
   void EvaluateFrom(tracee::Stopped& stopped, ProcessState& state, Site& site, size_t first);
   void Evaluate(tracee::Stopped& stopped, ProcessState& state, Site& site);
+  void RecordReturn(tracee::Stopped& stopped, ProcessState& state, const Site& site, Probe& probe);
 
   Recorder recorder_;
   ReturnHandler returns_;

@@ -44,7 +44,7 @@ std::vector<Site*> OutdatedSites(const ProcessState& state) {
 std::vector<Site*> InTheWay(const ProcessState& state, const std::vector<PlannedSite>& plans) {
   std::vector<Site*> sites;
   for (const auto& plan : plans) {
-    if (plan.probe && plan.probe->is_return() && state.unwinders_seen.empty()) {
+    if (plan.probe && plan.probe->hijacks() && state.unwinders_seen.empty()) {
       return state.sites.Optimized();
     }
     Site* site = state.sites.FindDisplacing(plan.address);

@@ -28,14 +28,7 @@ std::string PastEndHint(const elf::File& file, uint64_t offset) {
 }
 
 // Functions whose return address must stay as it is.
-Status JudgeReturn(const elf::File& file, const lang::Definition& definition, LinkAddr address) {
-  if (file.is_go()) {
-    return Refusal("GO_RETURN_PROBE",
-                   definition.path +
-                       " is a Go program: its runtime moves stacks and would find a "
-                       "foreign return address",
-                   "put entry probes on the function's ret instructions");
-  }
+Status JudgeReturn(const elf::File& file, LinkAddr address) {
   auto twice = ReturnsTwice(file, address);
   if (!twice) return {};
   return Refusal("RETURNS_TWICE",
@@ -79,7 +72,7 @@ Status JudgePlace(const elf::File& file, const lang::Definition& definition, boo
         PastEndHint(file, offset.value));
   }
   if (definition.kind == lang::ProbeKind::kReturn) {
-    PROBED_RETURN_IF_ERROR(JudgeReturn(file, definition, *address));
+    PROBED_RETURN_IF_ERROR(JudgeReturn(file, *address));
   }
   if (!force && boundaries.At(file, *address) == Boundary::kInside) {
     return Refusal(

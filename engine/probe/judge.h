@@ -12,7 +12,7 @@
 namespace probed::probe {
 
 // OFFSET_PAST_EOF, NOT_EXECUTABLE, NOT_INSTRUCTION_BOUNDARY (unless `force`), TRAP_INSTRUCTION,
-// INSTRUCTION_REFUSED, INSTRUCTION_UNDECODABLE, GO_RETURN_PROBE.
+// INSTRUCTION_REFUSED, INSTRUCTION_UNDECODABLE, RETURNS_TWICE.
 Status JudgePlace(const elf::File& file, const lang::Definition& definition, bool force,
                   Boundaries& boundaries);
 

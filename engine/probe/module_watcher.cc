@@ -81,7 +81,7 @@ void ModuleWatcher::HookUnwinders(tracee::Stopped& stopped, ProcessState& state,
                                   const AddressSpace& space) {
   const auto& probes = state.group->probes;
   bool hijacks = std::any_of(probes.begin(), probes.end(),
-                             [](const auto& probe) { return probe->is_return(); });
+                             [](const auto& probe) { return probe->hijacks(); });
   if (!hijacks) return;
   for (const auto& module : space.map().modules()) {
     if (!HasCode(module)) continue;

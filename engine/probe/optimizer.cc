@@ -100,9 +100,10 @@ std::string Optimizer::ObstacleOf(const Site& site) const {
   if (site.HasDisabledReturn()) return "a return probe here is disabled";
   if (site.has_hooks()) return "the engine itself needs a trap here";
   for (const auto& probe : site.probes()) {
-    if (probe->is_return() && probe->options.max_active < kFewReturns) {
+    if (probe->hijacks() && probe->options.max_active < kFewReturns) {
       return "a small limit of outstanding returns is counted at a trap";
     }
+    if (!probe->return_instructions.empty()) return "a function of a Go program returns here";
     if (!probe->options.optimize) return "a probe here is not to be optimized";
   }
   return "";

@@ -23,6 +23,14 @@ std::vector<uint8_t> ReadOwnCode(ProcessState& state, RemoteAddr address) {
   return code;
 }
 
+std::vector<FileOffset> PlacesOf(const Probe& probe) {
+  if (!probe.is_return() || probe.hijacks()) return {FileOffset{probe.definition->offset}};
+  std::vector<FileOffset> places;
+  for (const uint64_t offset : probe.return_instructions)
+    places.push_back(FileOffset{offset});
+  return places;
+}
+
 }  // namespace
 
 Result<PlannedSite> Planner::PlanAt(ProcessState& state, RemoteAddr address) {
@@ -52,9 +60,18 @@ Status Planner::Plan(ProcessState& state, const AddressSpace& space,
   const lang::Definition& definition = *probe->definition;
   const elf::Module* module = space.Find(definition);
   if (module == nullptr) return {};
-  FileOffset offset{definition.offset};
   std::vector<PlannedSite> found;
-  for (RemoteAddr address : AddressSpace::Executable(*module, offset)) {
+  for (const FileOffset offset : PlacesOf(*probe))
+    PROBED_RETURN_IF_ERROR(PlanPlace(state, space, probe, *module, offset, found));
+  std::move(found.begin(), found.end(), std::back_inserter(plans));
+  return {};
+}
+
+Status Planner::PlanPlace(ProcessState& state, const AddressSpace& space,
+                          const std::shared_ptr<Probe>& probe, const elf::Module& module,
+                          FileOffset offset, std::vector<PlannedSite>& found) {
+  const lang::Definition& definition = *probe->definition;
+  for (RemoteAddr address : AddressSpace::Executable(module, offset)) {
     Site* existing = state.sites.Find(address);
     if (existing != nullptr && existing->Carries(*probe)) continue;
     PROBED_TRY(auto plan, PlanAt(state, address));
@@ -62,18 +79,17 @@ Status Planner::Plan(ProcessState& state, const AddressSpace& space,
     plan.probe = probe;
     plan.place = existing != nullptr && !existing->place().module.empty()
                      ? existing->place()
-                     : SitePlace{.module = module->path,
-                                 .device = module->device,
-                                 .inode = module->inode,
+                     : SitePlace{.module = module.path,
+                                 .device = module.device,
+                                 .inode = module.inode,
                                  .offset = offset,
-                                 .symbol = Describe(state, space, *module, offset)};
+                                 .symbol = Describe(state, space, module, offset)};
     if (definition.ref_ctr_offset != 0) {
       plan.reference_counter =
-          AddressSpace::Writable(*module, FileOffset{definition.ref_ctr_offset});
+          AddressSpace::Writable(module, FileOffset{definition.ref_ctr_offset});
     }
     found.push_back(std::move(plan));
   }
-  std::move(found.begin(), found.end(), std::back_inserter(plans));
   return {};
 }
 

@@ -26,13 +26,16 @@ class Planner {
  public:
   explicit Planner(FileCache& files) : files_(files) {}
 
-  // Appends a site for each executable mapping of the probe's place that does not carry it yet;
+  // Appends a site for each executable mapping of the probe's places that does not carry it yet;
   // none when the file is not mapped. On error `plans` is as before.
   Status Plan(ProcessState& state, const AddressSpace& space, const std::shared_ptr<Probe>& probe,
               std::vector<PlannedSite>& plans);
   Result<PlannedSite> PlanHook(ProcessState& state, RemoteAddr address, Hook hook);
 
  private:
+  Status PlanPlace(ProcessState& state, const AddressSpace& space,
+                   const std::shared_ptr<Probe>& probe, const elf::Module& module,
+                   FileOffset offset, std::vector<PlannedSite>& found);
   Result<PlannedSite> PlanAt(ProcessState& state, RemoteAddr address);
   std::string Describe(const ProcessState& state, const AddressSpace& space,
                        const elf::Module& module, FileOffset offset);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/event/event.h"
 #include "engine/lang/definition_set.h"
@@ -46,17 +47,22 @@ struct Probe {
   ProbeOptions options;
   std::weak_ptr<ProbeGroup> group;
 
+  // File offsets where its function returns, if it is not to hijack a return address.
+  std::vector<uint64_t> return_instructions;
+
   bool enabled = true;
   Selection selection;
-  ring::SamplingState sampling_state;  // at traps; each detour has its own, handed over with the site
-  uint32_t sites = 0;                  // armed sites that carry it, over all processes
-  bool was_armed = false;              // tells gone from pending
-  uint32_t outstanding = 0;            // returns waited for
-  std::string remark;                  // how its symbol was found, if that is worth a word
-  std::string obstacle;                // why it could not be armed where its file is mapped
+  ring::SamplingState
+      sampling_state;        // at traps; each detour has its own, handed over with the site
+  uint32_t sites = 0;        // armed sites that carry it, over all processes
+  bool was_armed = false;    // tells gone from pending
+  uint32_t outstanding = 0;  // returns waited for
+  std::string remark;        // how its symbol was found, if that is worth a word
+  std::string obstacle;      // why it could not be armed where its file is mapped
   ProbeCounters counters;
 
   bool is_return() const { return definition->kind == lang::ProbeKind::kReturn; }
+  bool hijacks() const { return is_return() && return_instructions.empty(); }
   ProbeState state() const {
     if (!enabled) return ProbeState::kDisabled;
     if (sites > 0) return ProbeState::kArmed;

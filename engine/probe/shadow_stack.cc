@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kShadowStackEnable = 0x5001;  // ARCH_SHSTK_ENABLE of <asm/prctl.h>, Linux 6.6
 
 bool NeedsPlainStack(const Probe& probe, const arch::Instruction& instruction) {
-  return probe.is_return() || instruction.is_call || instruction.is_return;
+  return probe.hijacks() || instruction.is_call || instruction.is_return;
 }
 
 bool HasShadowStack(pid_t tid) {

@@ -54,7 +54,7 @@ bool Site::is_ambiguous() const {
 
 bool Site::HasDisabledReturn() const {
   return std::any_of(probes_.begin(), probes_.end(),
-                     [](const auto& probe) { return probe->is_return() && !probe->enabled; });
+                     [](const auto& probe) { return probe->hijacks() && !probe->enabled; });
 }
 
 bool Site::Carries(const Probe& probe) const {

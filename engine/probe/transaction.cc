@@ -125,7 +125,7 @@ Status Transaction::Attach(tracee::CodeMemory& code, const PlannedSite& plan) {
 Status Transaction::Install(const std::vector<PlannedSite>& plans) {
   for (const auto& plan : plans) {
     PROBED_RETURN_IF_ERROR(PrepareSite(plan));
-    if (plan.probe && plan.probe->is_return()) {
+    if (plan.probe && plan.probe->hijacks()) {
       PROBED_RETURN_IF_ERROR(PrepareTrampoline(plan.address));
     }
   }

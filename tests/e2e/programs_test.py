@@ -1,6 +1,7 @@
 """Installed programs that know nothing of us; what is seen is compared with what they print."""
 
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -12,9 +13,9 @@ from support.process import Program, run
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 
 
-def function(path, symbol):
+def function(path, symbol, distance=0):
     path = os.path.realpath(path)
-    return f"{path}:{elf.offset(path, symbol):#x}"
+    return f"{path}:{elf.offset(path, symbol) + distance:#x}"
 
 
 class Programs(unittest.TestCase):
@@ -105,14 +106,40 @@ class Programs(unittest.TestCase):
         self.assertEqual(len(records), 8 * 60 * 41)
         self.assertEqual({int(r.arguments.split("=")[1]) for r in records}, set(range(41)))
 
-    def test_go_return_probe_is_refused(self):
+    def test_go_returns(self):
+        """Stacks move under grow, which calls itself, and are looked through by the collector."""
+        path = target("hello-go")
+        step, grow = function(path, "main.step"), function(path, "main.grow")
+        records = self.run_probed([f"r:go/stepped {step} n=$retval:s64", f"r:go/grown {grow}",
+                                   f"p:go/grow {grow} depth=%ax:s64"], [path, "60"])
+        calls = 8 * 60 * 41
+        counts = trace.counts(records)
+        self.assertEqual((counts["stepped"], counts["grown"]), (calls, calls))
+        self.assertGreater(counts["grow"], calls)  # begun again on a stack that has grown
+        stepped = [r for r in records if r.event == "stepped"]
+        self.assertEqual({int(r.arguments.split("=")[1]) for r in stepped},
+                         {3 * n + 1 for n in range(41)})
+        symbols = elf.load(path).symbols
+        into, out_of = symbols["main.grow"], symbols["main.step"]
+        for record in stepped:
+            caller, callee = (int(word, 16) for word in
+                              re.match(r"\((\w+) <- (\w+)\)", record.text).groups())
+            self.assertEqual(callee, out_of.address)
+            self.assertTrue(into.address < caller < into.address + into.size)
+
+    def test_go_returns_come_and_go(self):
         path = target("hello-go")
         with Program([path, "10", "wait"]) as program:
             program.wait_for("ready")
-            refused = probectl.probectl("attach", "--pid", str(program.pid), "-e",
-                                        f"r:go/ret {function(path, 'main.step')}")
-            self.assertNotEqual(refused.code, 0)
-            self.assertIn("Go", refused.err)
+            for place, why in ((f"{function(path, 'main.step')} $arg1", "gone when it returns"),
+                               (function(path, "main.step", 1), "is not where main.step begins"),
+                               (function(path, "runtime.goexit.abi0"), "has no ret instruction")):
+                refused = probectl.probectl("attach", "--pid", str(program.pid), "--force", "-e",
+                                            f"r:go/ret {place}")
+                self.assertEqual(refused.code, 2)
+                self.assertIn(why, refused.err)
+            with probectl.Attached(program.pid, [f"r:go/ret {function(path, 'main.grow')}"]) as on:
+                self.assertEqual(on.detach(), 0, on.program.err)
             self.assertEqual(maps.changed_text(program.pid), [])
             program.say("\n")
             self.assertEqual(program.finish(30), 0)
