@@ -5,7 +5,8 @@
 //
 // A hit of the kernel's has the thread's tid, and as its target the process with a start time of 0,
 // so that it is never taken for a hit of an attached target. A pid of 0: the thread was gone before
-// it could be asked (or is an idle one, tid 0). comm is then what the kernel remembers, or "<...>".
+// it could be asked (or is an idle one, tid 0). comm is then what the kernel remembers
+// of that tid, as in its own `trace` file, or "<...>".
 //
 // Thread-safe.
 

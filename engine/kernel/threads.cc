@@ -36,13 +36,15 @@ void Threads::Ask(int32_t tid, ThreadOwner& owner) const {
   if (tid == 0) return SetComm("<idle>", owner);
   if (const auto status = sys::ReadTaskStatus(tid); status.ok()) {
     owner.pid = status->tgid;
-    SetComm(sys::ReadComm(tid), owner);
+    const std::string comm = sys::ReadComm(tid);
+    SetComm(comm.empty() ? status->name : comm, owner);  // it may be gone by now
   } else if (owner.comm.front() == '\0') {
     SetComm(SavedComm(tid), owner);
   }
 }
 
-// Lines "TID COMM"; "<...>" is what ftrace itself shows for those it has forgotten.
+// Lines "TID COMM", where COMM may be of an earlier owner of the tid; "<...>" is what ftrace itself
+// shows for those it has forgotten.
 std::string Threads::SavedComm(int32_t tid) const {
   const auto text = ReadFile(tracefs_ + "/saved_cmdlines");
   const std::string key = "\n" + std::to_string(tid) + " ";

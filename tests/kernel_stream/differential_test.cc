@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -70,6 +71,14 @@ std::vector<std::string> Missing(const std::vector<std::string>& lines,
   return missing;
 }
 
+// Between the two instances' handlers of one hit the thread may be moved.
+void StayOnThisCpu() {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  CPU_SET(::sched_getcpu(), &cpus);
+  ::sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
 bool FallsAsleep(pid_t tid) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (std::chrono::steady_clock::now() < deadline) {
@@ -86,6 +95,7 @@ void Compare(LiveStream& live, OwnInstance& theirs, const std::vector<std::strin
   std::atomic<pid_t> tid = 0;
   std::latch known(1), start(1);
   std::thread worker([&] {
+    StayOnThisCpu();
     tid = static_cast<pid_t>(::syscall(SYS_gettid));
     known.count_down();
     start.wait();

@@ -7,10 +7,13 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <functional>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "engine/ring/clock.h"
@@ -63,6 +66,39 @@ TEST(Stream, GivesTypedValuesAndWhoseTheyAre) {
   EXPECT_EQ(TextOf(last, "text"), "sys_getpriority(which: 0, who: 0x3e7)");
   EXPECT_EQ(live->stream().CountsOf(7).recorded, kCalls);
   EXPECT_EQ(live->stream().CountsOf(7).lost, 0u);
+}
+
+// The tid is the kernel's, whether or not the process was asked for in time; if it was, its name is
+// its own. If not, the name is the kernel's guess, which may be of an earlier owner of the tid.
+TEST(Stream, AProcessThatHasGoneIsKnownOrSaidNotToBe) {
+  const auto live = LiveStream::Open("kreadgone");
+  if (!live) GTEST_SKIP() << "no tracefs";
+  ASSERT_TRUE(live->Add(kEvent, 1));
+  std::set<pid_t> children;
+  ASSERT_TRUE(live->instance().Write("events/" + std::string(kEvent) + "/filter", "who == 24434"));
+  ASSERT_TRUE(live->instance().Enable(kEvent));
+  for (int i = 0; i < 50; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::prctl(PR_SET_NAME, "kread gone");
+      ::syscall(SYS_getpriority, 0, 24434);
+      ::_exit(0);
+    }
+    ::waitpid(child, nullptr, 0);
+    children.insert(child);
+  }
+  const auto hits = live->TakeHits();
+  EXPECT_EQ(hits.size(), children.size());
+  size_t known = 0;
+  for (const event::HitRecord& hit : hits) {
+    EXPECT_TRUE(children.erase(hit.tid) == 1);
+    EXPECT_STRNE(hit.comm.data(), "");
+    if (hit.target.pid == 0) continue;
+    ++known;
+    EXPECT_EQ(hit.target.pid, hit.tid);
+    EXPECT_STREQ(hit.comm.data(), "kread gone");
+  }
+  std::printf("%zu of %zu known\n", known, hits.size());
 }
 
 TEST(Stream, AnEventThatWasTakenOutIsNotShownAndMayBeAddedAgain) {
