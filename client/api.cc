@@ -125,6 +125,13 @@ Reply<v1::Probe> Api::SetFilter(const std::string& name, const std::string& filt
   return state_->Call(*state_->probes, &v1::ProbeService::Stub::UpdateProbe, request);
 }
 
+Reply<v1::Probe> Api::WriteTrigger(const std::string& name, const std::string& trigger) {
+  v1::WriteTriggerRequest request;
+  request.set_name(name);
+  request.set_trigger(trigger);
+  return state_->Call(*state_->probes, &v1::ProbeService::Stub::WriteTrigger, request);
+}
+
 Reply<void> Api::DeleteProbes(const std::vector<std::string>& names) {
   v1::DeleteProbesRequest request;
   request.mutable_names()->Assign(names.begin(), names.end());

@@ -56,6 +56,7 @@ class Api {
   Reply<std::vector<v1::Probe>> SetProbesEnabled(const std::vector<std::string>& names,
                                                  bool enabled);
   Reply<v1::Probe> SetFilter(const std::string& name, const std::string& filter);
+  Reply<v1::Probe> WriteTrigger(const std::string& name, const std::string& trigger);
   Reply<void> DeleteProbes(const std::vector<std::string>& names);
   Reply<std::vector<v1::Site>> ListSites(const std::string& parent);
 

@@ -35,6 +35,8 @@ std::string ProbeLine(const v1::Probe& probe) {
   std::string line = fmt::format("{}  {}  {}  {}", probe.name(), Word(probe.state()),
                                  Word(probe.mechanism()), probe.definition());
   if (!probe.filter().empty()) line += fmt::format("  if {}", probe.filter());
+  for (const auto& trigger : probe.triggers())
+    line += fmt::format("  ! {}", trigger);
   if (probe.sampling().every() > 1) line += fmt::format("  1/{}", probe.sampling().every());
   if (probe.sampling().per_second() > 0)
     line += fmt::format("  {}/s", probe.sampling().per_second());
@@ -56,6 +58,10 @@ std::string ProbeJson(const v1::Probe& probe) {
   json.Key("symbol").String(probe.symbol());
   json.Key("enabled").Bool(probe.enabled());
   json.Key("filter").String(probe.filter());
+  json.Key("triggers").BeginArray();
+  for (const auto& trigger : probe.triggers())
+    json.String(trigger);
+  json.EndArray();
   json.Key("sample_every").Unsigned(std::max(probe.sampling().every(), 1u));
   json.Key("rate_limit").Unsigned(probe.sampling().per_second());
   json.Key("state").String(Word(probe.state()));
@@ -104,8 +110,9 @@ std::string SiteJson(const v1::Site& site) {
 
 std::string ProfileLine(const v1::Probe& probe) {
   const auto& counters = probe.counters();
+  const std::string& place = probe.path().empty() ? probe.symbol() : probe.path();
   std::string line =
-      lang::FormatProfileLine(probe.path(), probe.event(), counters.hits()) +
+      lang::FormatProfileLine(place, probe.event(), counters.hits()) +
       fmt::format(" {:15} {:15}  {}", counters.missed(), counters.lost(), Word(probe.mechanism()));
   return line + DroppedOnPurpose(probe);
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "client/print_probe.h"
+#include "engine/lang/definition_set.h"
 
 namespace probed::client {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 constexpr std::chrono::milliseconds kDrain{2000};
 // Other sessions still hold the target: no notice will come, only events that are under way.
 constexpr std::chrono::milliseconds kSharedDrain{100};
+constexpr std::chrono::milliseconds kLook{10};
 
 std::string NewSessionId() {
   uint64_t random = 0;
@@ -26,6 +28,24 @@ std::string NewSessionId() {
 
 bool IsGone(const RemoteError& remote) {
   return remote.error.code == ErrorCode::kNotFound || remote.error.code == ErrorCode::kUnavailable;
+}
+
+constexpr char kKernel[] = "targets/kernel";
+
+bool IsInKernel(const v1::Probe& probe) {
+  return probe.mechanism() == v1::MECHANISM_KERNEL;
+}
+
+// The kernel has its probes once, however many targets there are.
+void TakeKernelLines(v1::CreateProbesRequest& request) {
+  const auto dialect =
+      request.dialect() == v1::DIALECT_KERNEL ? lang::Dialect::kKernel : lang::Dialect::kExtended;
+  auto& lines = *request.mutable_definitions();
+  const auto in_kernel = [&](const std::string& line) {
+    return request.mechanism() == v1::MECHANISM_KERNEL ||
+           lang::Classify(line, dialect) == lang::LineDestination::kKernel;
+  };
+  lines.erase(std::remove_if(lines.begin(), lines.end(), in_kernel), lines.end());
 }
 
 std::string DescribeProbe(const v1::Probe& probe) {
@@ -54,23 +74,39 @@ Reply<v1::Target> TracingSession::Attach(v1::AttachTargetRequest request) {
 
 Reply<void> TracingSession::Define(v1::CreateProbesRequest request) {
   request.set_session(id_);
+  if (targets_.empty()) return DefineIn(kKernel, std::move(request));
   for (const auto& target : targets_) {
-    request.set_parent(target.name());
-    auto created = api_.CreateProbes(request);
-    if (!created) return tl::unexpected(std::move(created).error());
-    probes_.insert(probes_.end(), created->probes().begin(), created->probes().end());
+    if (auto defined = DefineIn(target.name(), request); !defined) return defined;
+    TakeKernelLines(request);
   }
   return {};
+}
+
+Reply<void> TracingSession::DefineIn(const std::string& parent, v1::CreateProbesRequest request) {
+  if (request.definitions().empty()) return {};
+  request.set_parent(parent);
+  auto created = api_.CreateProbes(request);
+  if (!created) return tl::unexpected(std::move(created).error());
+  probes_.insert(probes_.end(), created->probes().begin(), created->probes().end());
+  return {};
+}
+
+std::vector<std::string> TracingSession::Parents() const {
+  std::vector<std::string> parents;
+  for (const auto& target : targets_)
+    parents.push_back(target.name());
+  if (std::any_of(probes_.begin(), probes_.end(), IsInKernel)) parents.emplace_back(kKernel);
+  return parents;
 }
 
 Reply<void> TracingSession::Stream(uint64_t count, EventWriter& writer, Output& output) {
   v1::WatchEventsRequest request;
   EventPump::Options options;
   options.count = count;
-  for (const auto& target : targets_) {
-    request.add_targets(target.name());
+  for (const auto& parent : Parents())
+    request.add_targets(parent);
+  for (const auto& target : targets_)
     options.targets.insert(target.name());
-  }
   for (const auto& probe : probes_)
     request.add_probes(probe.name());
   request.set_end_session(id_);
@@ -112,8 +148,8 @@ Reply<void> TracingSession::Switch(bool enabled) {
 // The last word on each probe; what a target that is gone cannot tell stays as it was.
 void TracingSession::RememberProbes() {
   std::map<std::string, v1::Probe> known;
-  for (const auto& target : targets_) {
-    auto listed = api_.ListProbes(target.name());
+  for (const auto& parent : Parents()) {
+    auto listed = api_.ListProbes(parent);
     if (!listed) continue;
     for (auto& probe : *listed)
       known.emplace(probe.name(), std::move(probe));
@@ -171,11 +207,32 @@ Reply<void> TracingSession::Finish() {
   if (!pump_->stream_ended() && !pump_->all_gone()) {
     // Nobody wants the rest, which may be all that full rings hold.
     if (pump_->done()) static_cast<void>(pump_->Stop());
-    pump_->WaitAllGone(Detach() ? kDrain : kSharedDrain);
+    if (targets_.empty()) DrainCounted();
+    if (!targets_.empty()) pump_->WaitAllGone(Detach() ? kDrain : kSharedDrain);
   }
+  if (!pump_->stream_ended()) DeleteInKernel();
   auto end = pump_->Stop();
   Summarize();
   return end ? Left() : end;
+}
+
+// The end of the stream would do it, too, but after we have gone.
+void TracingSession::DeleteInKernel() {
+  std::vector<std::string> names;
+  for (const auto& probe : probes_)
+    if (IsInKernel(probe)) names.push_back(probe.name());
+  if (!names.empty()) static_cast<void>(api_.DeleteProbes(names));
+}
+
+// Without a target there is no notice to wait for; but the counters are final.
+void TracingSession::DrainCounted() {
+  uint64_t recorded = 0;
+  for (const auto& probe : probes_)
+    recorded += probe.counters().recorded();
+  const auto deadline = std::chrono::steady_clock::now() + kDrain;
+  while (pump_->hits() + pump_->lost() < recorded && !pump_->stream_ended() &&
+         std::chrono::steady_clock::now() < deadline)
+    pump_->WaitAllGone(kLook);
 }
 
 Reply<void> TracingSession::Left() {

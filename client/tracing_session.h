@@ -20,7 +20,8 @@ class TracingSession {
 
   // `request` without session.
   Reply<v1::Target> Attach(v1::AttachTargetRequest request);
-  // Creates `request`'s probes (no parent, no session) in every target that was attached.
+  // Creates `request`'s probes (no parent, no session) in every target that was attached; what is
+  // the kernel's once, and alone where nothing was.
   Reply<void> Define(v1::CreateProbesRequest request);
   // Subscribes to the probes' hits; `count` as in EventPump::Options.
   Reply<void> Stream(uint64_t count, EventWriter& writer, Output& output);
@@ -42,7 +43,12 @@ class TracingSession {
   void RememberProbes();
   void NoteNotLeft(RemoteError error);
   Reply<void> Left();
+  Reply<void> DefineIn(const std::string& parent, v1::CreateProbesRequest request);
+  // Of targets and, where something is defined in it, the kernel.
+  std::vector<std::string> Parents() const;
   bool Detach();  // true: nobody holds any of the targets any more
+  void DeleteInKernel();
+  void DrainCounted();
   void Summarize();
 
   Api& api_;

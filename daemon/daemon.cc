@@ -50,6 +50,16 @@ Sessions::Actions ActionsOn(engine::Engine& engine) {
       [&engine](const std::vector<event::ProbeId>& probes) { return engine.DeleteProbes(probes); }};
 }
 
+void SweepKernel() {
+  const auto report = engine::Engine::SweepKernel();
+  for (const Error& error : report.errors)
+    spdlog::warn("tracefs: {}", error.ToString());
+  if (report.instances + report.definitions > 0) {
+    spdlog::info("took away what dead daemons had left in tracefs: {} instances, {} definitions",
+                 report.instances, report.definitions);
+  }
+}
+
 }  // namespace
 
 // Members end in reverse order: sockets, calls, sessions, and last the engine, which detaches.
@@ -118,6 +128,7 @@ Result<std::unique_ptr<Daemon>> Daemon::Start(DaemonOptions options, UniqueFd si
   PROBED_TRY(auto engine, engine::Engine::Create(ToEngineOptions(
                               options.config.limits, options.config.optimization, journal.get())));
   CleanLeftovers(directory, *engine);
+  SweepKernel();
   auto state = std::make_unique<State>(std::move(options), std::move(signals), std::move(journal),
                                        std::move(guard), std::move(engine));
   PROBED_RETURN_IF_ERROR(state->loop.Open());

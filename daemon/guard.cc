@@ -100,6 +100,7 @@ int GiveBack() {
     return 1;
   }
   engine::SalvageReport report = (*engine)->Salvage(kJournalFd);
+  (void)engine::Engine::SweepKernel();
   // A debugger may be in the way for a while, or a thread in uninterruptible sleep.
   for (int i = 0; i < kMostRetries && !report.errors.empty(); ++i) {
     poll(nullptr, 0, kRetryMs);

@@ -46,12 +46,19 @@ std::unique_ptr<event::Subscription> Engine::Subscribe(event::SubscribeOptions o
 }
 
 EngineInfo Engine::Info() {
-  return EngineInfo{
+  EngineInfo info{
       .mechanisms = {Mechanism::kOptimized, Mechanism::kBoosted, Mechanism::kUnoptimized},
       .privileges = Describe(ReadPrivileges()),
       .limits = state_->options,
       .placement = state_->Run([this] { return state_->tracer->placement(); }),
       .events_published = state_->hub.published()};
+  const auto tracefs = kernel::Tracefs::Find();
+  if (tracefs.ok()) {
+    info.mechanisms.push_back(Mechanism::kKernel);
+  } else {
+    info.privileges.push_back("no probes in the kernel: " + tracefs.error().message);
+  }
+  return info;
 }
 
 Result<void> Engine::SetOptimization(bool enabled) {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,9 @@ namespace probed::engine {
 using event::ProbeId;
 using event::TargetId;
 
+// What probes in the kernel belong to.
+inline constexpr TargetId kKernelTarget{};
+
 using probe::DetachReport;
 using probe::Mechanism;
 using probe::MechanismName;
@@ -42,7 +46,8 @@ struct ProbeInfo {
   std::string symbol;  // nearest symbol+off, may be empty
   std::shared_ptr<const lang::EventSchema> schema;
   bool enabled = false;
-  std::string filter;  // as written; empty: none
+  std::string filter;                   // as written; empty: none
+  std::vector<std::string> triggers{};  // of probes in the kernel, as it shows them
   ring::Sampling sampling{};
   ProbeState state = ProbeState::kPending;
   Mechanism mechanism = Mechanism::kNone;
@@ -106,6 +111,7 @@ struct CreateOptions {
   std::string filter{};          // of every probe of the request; empty or "0": none
   bool optimize = true;          // a jump may take the breakpoint's place
   ring::Sampling sampling{};     // of hits that pass the filter
+  bool in_kernel = false;        // user-side lines, too, become probes of the kernel's
 };
 
 struct LineError {
@@ -116,7 +122,7 @@ struct LineError {
 };
 
 struct CreateOutcome {
-  std::vector<ProbeInfo> probes;  // all created, in order
+  std::vector<ProbeInfo> probes;  // all created, in order; those in the kernel last
   std::vector<LineError> errors;  // not empty: nothing was changed
 };
 
@@ -203,6 +209,13 @@ struct SalvageReport {
   std::vector<Error> errors;
 };
 
+// Of the kernel's tracefs.
+struct KernelSweepReport {
+  uint32_t instances = 0;
+  uint32_t definitions = 0;
+  std::vector<Error> errors;
+};
+
 struct EngineInfo {
   std::vector<Mechanism> mechanisms;
   std::vector<std::string> privileges;  // capabilities and Yama scope in words
@@ -210,6 +223,10 @@ struct EngineInfo {
   std::string placement;  // how the tracer waits, chosen by measurement
   uint64_t events_published = 0;
 };
+
+// Whether CreateProbes would make one of the lines a probe in the kernel.
+bool NamesKernel(TargetId target, const std::vector<std::string>& lines,
+                 const CreateOptions& options);
 
 class Engine {
  public:
@@ -228,7 +245,8 @@ class Engine {
   // takes to read full rings.
   void Flush();
 
-  // All lines or none. Deletion lines are refused here; use DeleteProbes.
+  // All lines or none. Deletion lines are refused here; use DeleteProbes. Lines that name kernel
+  // code or events of the kernel become probes of kKernelTarget, which `target` may be itself.
   Result<CreateOutcome> CreateProbes(TargetId target, const std::vector<std::string>& lines,
                                      const CreateOptions& options);
   std::vector<ProbeInfo> ListProbes(std::optional<TargetId> target);
@@ -236,6 +254,8 @@ class Engine {
   Result<void> SetProbesEnabled(const std::vector<ProbeId>& ids, bool enabled);  // all or none
   // Empty or "0": none. Nothing: it is set; else why not, and the probe is as it was.
   std::optional<LineError> SetFilter(ProbeId id, const std::string& filter);
+  // A line of the kernel's trigger files, for a probe in the kernel; '!' in front takes one away.
+  std::optional<LineError> WriteTrigger(ProbeId id, const std::string& trigger);
   Result<void> DeleteProbes(const std::vector<ProbeId>& ids);  // all or none
 
   std::vector<SiteInfo> ListSites(std::optional<TargetId> target);
@@ -256,12 +276,20 @@ class Engine {
   // Gives back what the dead writer of a patch journal left in processes, and strikes it out.
   SalvageReport Salvage(int patch_journal);
 
+  // Takes away what dead daemons have left in the kernel's tracefs; nothing where there is none.
+  static KernelSweepReport SweepKernel();
+
   std::unique_ptr<event::Subscription> Subscribe(event::SubscribeOptions options);
   EngineInfo Info();
   // True when the tracer thread answered a no-op within `budget` (for the watchdog).
   bool Healthy(std::chrono::milliseconds budget);
 
  private:
+  // `make_others` runs when all lines are judged, before anything of the target is touched; what
+  // errors it adds end the request.
+  Result<CreateOutcome> CreateInTarget(
+      TargetId target, const std::vector<std::string>& lines, const CreateOptions& options,
+      const std::function<void(std::vector<LineError>&)>& make_others);
   Result<DetachReport> SalvageOne(const probe::JournaledProcess& left);
 
   struct State;

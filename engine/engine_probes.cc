@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <iterator>
 #include <map>
 #include <unordered_set>
 #include <utility>
 
 #include "engine/engine.h"
 #include "engine/engine_state.h"
+#include "engine/kernel_lines.h"
 #include "engine/probe_request.h"
 
 namespace probed::engine {
@@ -27,6 +29,19 @@ Error TooManyProbes(uint32_t limit) {
                .message = fmt::format("no more than {} probes", limit),
                .hint = "delete some, or raise the limit",
                .metadata = {}};
+}
+
+std::vector<ProbeId> IdsOf(const std::vector<ProbeInfo>& probes) {
+  std::vector<ProbeId> ids;
+  for (const ProbeInfo& probe : probes)
+    ids.push_back(probe.id);
+  return ids;
+}
+
+template <class Item>
+void Append(std::vector<Item> more, std::vector<Item>& list) {
+  list.insert(list.end(), std::make_move_iterator(more.begin()),
+              std::make_move_iterator(more.end()));
 }
 
 // As in the kprobes list file, entry and return probes of one address have a line each.
@@ -61,9 +76,31 @@ void AppendSites(const probe::ProcessState& state, std::vector<SiteInfo>& list) 
 
 }  // namespace
 
+// Those in the kernel are made first: they are easily taken back.
 Result<CreateOutcome> Engine::CreateProbes(TargetId target, const std::vector<std::string>& lines,
                                            const CreateOptions& options) {
   std::lock_guard lock(state_->control);
+  PartedLines parted = PartLines(target, lines, options, state_->files);
+  CreateOutcome none;
+  none.errors = std::move(parted.errors);
+  if (!none.errors.empty()) return none;
+  std::vector<ProbeInfo> in_kernel;
+  const auto make_in_kernel = [&](std::vector<LineError>& errors) {
+    in_kernel = state_->CreateInKernel(parted.kernel, options, errors);
+  };
+  if (target == kKernelTarget) make_in_kernel(none.errors);
+  auto outcome = target == kKernelTarget
+                     ? Result<CreateOutcome>(std::move(none))
+                     : CreateInTarget(target, parted.user, options, make_in_kernel);
+  if (!outcome.ok() || !outcome->errors.empty() || options.validate_only)
+    state_->kernel.Delete(IdsOf(in_kernel));
+  if (outcome.ok() && outcome->errors.empty()) Append(in_kernel, outcome->probes);
+  return outcome;
+}
+
+Result<CreateOutcome> Engine::CreateInTarget(
+    TargetId target, const std::vector<std::string>& lines, const CreateOptions& options,
+    const std::function<void(std::vector<LineError>&)>& make_others) {
   PROBED_TRY(auto group, state_->Run([&]() -> Result<std::shared_ptr<probe::ProbeGroup>> {
     Target* found = state_->FindTarget(target);
     if (found == nullptr || found->state == nullptr) return TargetNotFound(target);
@@ -79,6 +116,8 @@ Result<CreateOutcome> Engine::CreateProbes(TargetId target, const std::vector<st
   ProbeRequest request(definitions, space, names, options);
   CreateOutcome outcome;
   bool accepted = request.Judge(lines);
+  if (accepted) make_others(request.errors());
+  accepted = request.errors().empty();
   for (const auto& probe : request.probes()) {
     probe->id = ++state_->last_probe;
     probe->group = group;
@@ -127,8 +166,11 @@ std::vector<ProbeInfo> Engine::State::Preview(probe::ProbeGroup& group, ProbeReq
 }
 
 std::vector<ProbeInfo> Engine::ListProbes(std::optional<TargetId> target) {
+  std::vector<ProbeInfo> in_kernel;
+  if (!target || *target == kKernelTarget) in_kernel = state_->ListInKernel();
+  if (target == kKernelTarget) return in_kernel;
   return state_->RunCounted([&] {
-    std::vector<ProbeInfo> list;
+    std::vector<ProbeInfo> list = std::move(in_kernel);
     std::unordered_set<const probe::ProbeGroup*> shown;
     for (const auto& [id, entry] : state_->targets) {
       if (target && *target != id && *target != entry.group->root) continue;
@@ -143,6 +185,7 @@ std::vector<ProbeInfo> Engine::ListProbes(std::optional<TargetId> target) {
 }
 
 Result<ProbeInfo> Engine::GetProbe(ProbeId id) {
+  if (auto in_kernel = state_->kernel.Find(id)) return state_->Describe(*in_kernel);
   return state_->RunCounted([&]() -> Result<ProbeInfo> {
     auto found = state_->probes.find(id);
     if (found == state_->probes.end()) return ProbeNotFound(id);
@@ -167,10 +210,18 @@ Result<Engine::State::ProbesByGroup> Engine::State::Collect(const std::vector<Pr
 
 Result<void> Engine::SetProbesEnabled(const std::vector<ProbeId>& ids, bool enabled) {
   std::lock_guard lock(state_->control);
-  return state_->Run([&]() -> Result<void> {
-    PROBED_TRY(auto by_group, state_->Collect(ids));
-    for (const auto& [group, probes] : by_group) {
-      PROBED_RETURN_IF_ERROR(state_->controller.installer().SetEnabled(*group, probes, enabled));
+  const auto parted = state_->Part(ids);
+  PROBED_RETURN_IF_ERROR(state_->SwitchInTargets(parted.user, enabled));
+  Status in_kernel = state_->kernel.SetEnabled(parted.kernel, enabled);
+  if (!in_kernel.ok()) (void)state_->SwitchInTargets(parted.user, !enabled);
+  return in_kernel;
+}
+
+Status Engine::State::SwitchInTargets(const std::vector<ProbeId>& ids, bool enabled) {
+  return Run([&]() -> Status {
+    PROBED_TRY(auto by_group, Collect(ids));
+    for (const auto& [group, list] : by_group) {
+      PROBED_RETURN_IF_ERROR(controller.installer().SetEnabled(*group, list, enabled));
     }
     return {};
   });
@@ -189,6 +240,11 @@ Status Engine::State::Select(probe::Probe& probe, probe::Selection selection) {
 
 std::optional<LineError> Engine::SetFilter(ProbeId id, const std::string& filter) {
   std::lock_guard lock(state_->control);
+  if (state_->kernel.Has(id)) {
+    auto refusal = state_->kernel.SetFilter(id, filter);
+    if (!refusal) return std::nullopt;
+    return ToLineError(*std::move(refusal));
+  }
   auto probe = state_->Run([&] {
     auto found = state_->probes.find(id);
     return found == state_->probes.end() ? nullptr : found->second;
@@ -209,9 +265,10 @@ std::optional<LineError> Engine::SetFilter(ProbeId id, const std::string& filter
 
 Result<void> Engine::DeleteProbes(const std::vector<ProbeId>& ids) {
   std::lock_guard lock(state_->control);
+  const auto parted = state_->Part(ids);
   ProbeList deleted;
   PROBED_RETURN_IF_ERROR(state_->Run([&]() -> Result<void> {
-    PROBED_TRY(auto by_group, state_->Collect(ids));
+    PROBED_TRY(auto by_group, state_->Collect(parted.user));
     Status result;
     for (const auto& [group, probes] : by_group) {
       Status removed = state_->controller.installer().Remove(*group, probes);
@@ -229,12 +286,15 @@ Result<void> Engine::DeleteProbes(const std::vector<ProbeId>& ids) {
       set->second.Remove(probe->definition_id);
     }
   }
+  state_->kernel.Delete(parted.kernel);
   return {};
 }
 
 std::vector<SiteInfo> Engine::ListSites(std::optional<TargetId> target) {
+  std::vector<SiteInfo> in_kernel;
+  if (!target || *target == kKernelTarget) in_kernel = state_->ListKernelSites();
   return state_->RunCounted([&] {
-    std::vector<SiteInfo> list;
+    std::vector<SiteInfo> list = std::move(in_kernel);
     for (const auto& [id, entry] : state_->targets) {
       if (target && *target != id && *target != entry.group->root) continue;
       if (entry.state != nullptr) AppendSites(*entry.state, list);

@@ -1,6 +1,7 @@
 #include "engine/engine_state.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -11,6 +12,12 @@ namespace probed::engine {
 namespace {
 
 constexpr size_t kMostEndedTargets = 64;
+
+// Whose what we write to tracefs is.
+kernel::Owner Ourselves() {
+  const auto stat = sys::ReadTaskStat(getpid());
+  return {.pid = getpid(), .start_ticks = stat.ok() ? stat->start_ticks : 0};
+}
 
 }  // namespace
 
@@ -31,7 +38,8 @@ Engine::State::State(const EngineOptions& engine_options,
            .ring_bytes = options.optimization.ring_bytes,
            .planner = options.optimization.planner},
           std::move(patches), [this](const auto& state, auto change) { OnGone(state, change); },
-          [this](auto& state) { Track(state); }) {}
+          [this](auto& state) { Track(state); }),
+      kernel(Ourselves(), controller.drainer()) {}
 
 Target* Engine::State::FindTarget(TargetId id) {
   auto found = targets.find(id);

@@ -14,6 +14,7 @@
 
 #include "engine/engine.h"
 #include "engine/event/hub.h"
+#include "engine/kernel/control.h"
 #include "engine/lang/definition_set.h"
 #include "engine/probe/controller.h"
 #include "engine/probe/file_cache.h"
@@ -61,12 +62,26 @@ struct Engine::State {
       std::map<std::shared_ptr<probe::ProbeGroup>, std::vector<std::shared_ptr<probe::Probe>>>;
   // All or nothing: the processes that have the probe are as before when one of them refuses.
   Status Select(probe::Probe& probe, probe::Selection selection);
+  // Caller's thread, under `control`.
+  Status SwitchInTargets(const std::vector<ProbeId>& ids, bool enabled);
   Result<ProbesByGroup> Collect(const std::vector<ProbeId>& ids);
 
   // Caller's thread, under `control`.
   std::vector<ProbeInfo> Install(probe::ProbeGroup& group, ProbeRequest& request);
   // What Install would come to; changes nothing.
   std::vector<ProbeInfo> Preview(probe::ProbeGroup& group, ProbeRequest& request);
+
+  // Caller's thread, under `control`: all of them or an error.
+  std::vector<ProbeInfo> CreateInKernel(const std::vector<kernel::ProbeRequest>& requests,
+                                        const CreateOptions& how, std::vector<LineError>& errors);
+  // Any thread but the tracer's.
+  ProbeInfo Describe(const kernel::ProbeView& probe) const;
+  std::vector<ProbeInfo> ListInKernel();
+  std::vector<SiteInfo> ListKernelSites();
+  struct PartedIds {
+    std::vector<ProbeId> user, kernel;
+  };
+  PartedIds Part(const std::vector<ProbeId>& ids);
 
   // Any thread: what a living target has mapped.
   Result<probe::AddressSpace> ReadSpace(TargetId target);
@@ -83,6 +98,7 @@ struct Engine::State {
   event::Hub hub;
   probe::FileCache files;
   probe::Controller controller;
+  kernel::Control kernel;
 
   // Tracer thread only.
   std::map<TargetId, Target> targets;

@@ -40,13 +40,6 @@ ErrorCode CodeOf(const lang::Verdict& verdict) {
   }
 }
 
-Error ErrorOf(const lang::Verdict& verdict) {
-  std::string message = verdict.message.value_or(verdict.explanation);
-  if (message.empty()) message = "the line is not a definition";
-  return Refusal(CodeOf(verdict), verdict.code.empty() ? "BAD_DEFINITION" : verdict.code,
-                 std::move(message), verdict.message ? verdict.explanation : "");
-}
-
 uint32_t MaxActive(const lang::Definition& definition, const CreateOptions& options) {
   if (definition.max_active != 0) return definition.max_active;
   return options.max_active != 0 ? options.max_active : kDefaultMaxActive;
@@ -57,6 +50,13 @@ uint32_t PossibleCpus() {
 }
 
 }  // namespace
+
+Error ErrorOf(const lang::Verdict& verdict) {
+  std::string message = verdict.message.value_or(verdict.explanation);
+  if (message.empty()) message = "the line is not a definition";
+  return Refusal(CodeOf(verdict), verdict.code.empty() ? "BAD_DEFINITION" : verdict.code,
+                 std::move(message), verdict.message ? verdict.explanation : "");
+}
 
 tl::expected<std::shared_ptr<const lang::Filter>, LineError> MakeFilter(const probe::Probe& probe,
                                                                         const std::string& text) {
@@ -121,11 +121,8 @@ void ProbeRequest::JudgeFilter(size_t number, probe::Probe& probe) {
 void ProbeRequest::JudgeLine(size_t number, const std::string& line) {
   switch (lang::Classify(line, options_.dialect)) {
     case lang::LineDestination::kEmpty:
+    case lang::LineDestination::kKernel:  // somebody else's
       return;
-    case lang::LineDestination::kKernel:
-      return Refuse(number, Refusal(ErrorCode::kUnimplemented, "KERNEL_PROBES_UNAVAILABLE",
-                                    "this definition names kernel code",
-                                    "give a file: p:group/event /path:0xOFFSET"));
     case lang::LineDestination::kDeletion:
       return Refuse(number, Refusal(ErrorCode::kInvalidArgument, "DELETION_LINE",
                                     "this line deletes probes", "use the delete request"));

@@ -14,6 +14,9 @@
 
 namespace probed::engine {
 
+// What a line that the language refuses is as an Error.
+Error ErrorOf(const lang::Verdict& verdict);
+
 // A compiled filter for `probe`, or the refusal of it (line 0). "" and "0": none.
 tl::expected<std::shared_ptr<const lang::Filter>, LineError> MakeFilter(const probe::Probe& probe,
                                                                         const std::string& text);

@@ -26,7 +26,7 @@ ExitCode Define(const DefineOptions& options, Api& api, Talk& talk) {
   auto target = FindTarget(api, options.target);
   if (!target) return talk.Fail(target.error());
   v1::CreateProbesRequest request = options.definitions.Request(*lines);
-  request.set_parent(*target);
+  request.set_parent(target->empty() ? "targets/kernel" : *target);
   request.set_disabled(options.disabled);
   request.set_validate_only(options.dry_run);
   auto created = api.CreateProbes(request);
@@ -43,8 +43,8 @@ void AddDefine(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<DefineOptions>();
   CLI::App* verb = AddVerb(
       app, invocation, "define",
-      "Define probes in an attached target: all lines or none. They stay until 'delete' or "
-      "'detach'.",
+      "Define probes in an attached target, or without one in the kernel: all lines or none. They "
+      "stay until 'delete' or 'detach'.",
       [options, &invocation](Talk& talk) {
         return WithDaemon(invocation, talk, [&](Api& api) { return Define(*options, api, talk); });
       });

@@ -16,6 +16,8 @@ const std::map<std::string, Color> kColors = {
     {"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}};
 const std::map<std::string, lang::Dialect> kDialects = {{"kernel", lang::Dialect::kKernel},
                                                         {"extended", lang::Dialect::kExtended}};
+// Whether the kernel is asked for; nothing else can be.
+const std::map<std::string, bool> kMechanisms = {{"best", false}, {"kernel", true}};
 const std::map<std::string, Format> kFormats = {{"trace", Format::kTrace}, {"json", Format::kJson}};
 
 template <class Enum>
@@ -151,6 +153,8 @@ void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options) {
       ->type_name("FILE");
   AddDialectOption(verb, options.dialect);
   verb.add_flag("--force", options.force, "Allow an offset that is not an instruction boundary");
+  AddChoice(verb, "--mechanism", options.in_kernel, kMechanisms,
+            "best (the default), or kernel: kernel uprobes, which every process hits");
   verb.add_option("--max-active", options.max_active,
                   "Return probe instances at once, where a definition says nothing")
       ->type_name("N");
@@ -202,6 +206,7 @@ v1::CreateProbesRequest DefinitionOptions::Request(const std::vector<std::string
   request.set_max_active(max_active);
   request.set_string_limit(string_limit);
   request.set_filter(filter);
+  if (in_kernel) request.set_mechanism(v1::MECHANISM_KERNEL);
   if (auto every = NumberIn(sample, "1/", "")) request.mutable_sampling()->set_every(*every);
   if (auto limit = NumberIn(rate, "", "/s")) request.mutable_sampling()->set_per_second(*limit);
   return request;

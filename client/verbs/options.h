@@ -30,6 +30,7 @@ struct DefinitionOptions {
   uint32_t max_active = 0;
   uint32_t string_limit = 0;
   std::string filter;
+  bool in_kernel = false;  // --mechanism kernel
   std::string sample;
   std::string rate;
 

@@ -13,6 +13,7 @@ namespace probed::client {
 struct Invocation;
 
 void AddRun(CLI::App& app, Invocation& invocation);
+void AddTrace(CLI::App& app, Invocation& invocation);
 void AddAttach(CLI::App& app, Invocation& invocation);
 void AddDetach(CLI::App& app, Invocation& invocation);
 void AddTargets(CLI::App& app, Invocation& invocation);
@@ -22,6 +23,7 @@ void AddList(CLI::App& app, Invocation& invocation);
 void AddEnable(CLI::App& app, Invocation& invocation);
 void AddDisable(CLI::App& app, Invocation& invocation);
 void AddFilter(CLI::App& app, Invocation& invocation);
+void AddTrigger(CLI::App& app, Invocation& invocation);
 void AddWatch(CLI::App& app, Invocation& invocation);
 void AddCheck(CLI::App& app, Invocation& invocation);
 void AddExplain(CLI::App& app, Invocation& invocation);
@@ -34,9 +36,9 @@ void AddCompletion(CLI::App& app, Invocation& invocation);
 
 // In the order of --help.
 inline constexpr void (*kVerbs[])(CLI::App&, Invocation&) = {
-    AddRun,    AddAttach,  AddDetach,       AddTargets, AddDefine,     AddDelete,  AddList,
-    AddEnable, AddDisable, AddFilter,       AddWatch,   AddCheck,      AddExplain, AddSymbols,
-    AddSites,  AddProfile, AddOptimization, AddStatus,  AddCompletion,
+    AddRun,     AddAttach,  AddTrace,   AddDetach,  AddTargets,      AddDefine, AddDelete,
+    AddList,    AddEnable,  AddDisable, AddFilter,  AddTrigger,      AddWatch,  AddCheck,
+    AddExplain, AddSymbols, AddSites,   AddProfile, AddOptimization, AddStatus, AddCompletion,
 };
 
 }  // namespace probed::client

@@ -2,9 +2,21 @@
 
 #include "daemon/access/policy.h"
 #include "daemon/access/process_credentials.h"
+#include "engine/engine.h"
 #include "engine/sys/proc.h"
 
 namespace probed::daemon {
+namespace {
+
+Error NotForYou() {
+  return Error{ErrorCode::kPermissionDenied,
+               "KERNEL_PROBES_NEED_ADMIN",
+               "probes in the kernel see every process",
+               "as root, or as a member of the daemon's admin group (probed-admin)",
+               {}};
+}
+
+}  // namespace
 
 Result<event::TargetId> Authorizer::CheckProcess(const Caller& caller, pid_t pid) const {
   PROBED_TRY(const ProcessCredentials process, ReadCredentials(pid));
@@ -14,6 +26,7 @@ Result<event::TargetId> Authorizer::CheckProcess(const Caller& caller, pid_t pid
 
 Status Authorizer::CheckTarget(const Caller& caller, event::TargetId target) const {
   if (caller.admin) return {};
+  if (target == engine::kKernelTarget) return NotForYou();
   auto process = ReadCredentials(target.pid);
   if (process.ok() && process->start_ticks == target.start_ticks)
     return MayTrace(caller, *process, sys::YamaScope());

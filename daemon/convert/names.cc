@@ -8,6 +8,7 @@ namespace probed::daemon {
 namespace {
 
 constexpr std::string_view kTargets = "targets/";
+constexpr std::string_view kKernel = "targets/kernel";
 constexpr std::string_view kProbes = "/probes/";
 
 // Canonical decimal only, so that one thing has one name: no sign, no leading zero.
@@ -29,6 +30,7 @@ Error InvalidName(std::string_view name, std::string_view form) {
 }  // namespace
 
 std::string TargetName(event::TargetId target) {
+  if (target == engine::kKernelTarget) return std::string(kKernel);
   return fmt::format("targets/{}-{}", target.pid, target.start_ticks);
 }
 
@@ -38,12 +40,13 @@ std::string ProbeName(const ProbeRef& probe) {
 
 Result<event::TargetId> ParseTargetName(std::string_view name) {
   const Error invalid = InvalidName(name, "targets/PID-START");
+  if (name == kKernel) return engine::kKernelTarget;
   if (!name.starts_with(kTargets)) return invalid;
   const std::string_view id = name.substr(kTargets.size());
   const size_t dash = id.find('-');
   event::TargetId target;
   if (dash == id.npos || !ParseNumber(id.substr(0, dash), target.pid) ||
-      !ParseNumber(id.substr(dash + 1), target.start_ticks))
+      !ParseNumber(id.substr(dash + 1), target.start_ticks) || target.pid == 0)
     return invalid;
   return target;
 }

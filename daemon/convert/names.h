@@ -1,13 +1,13 @@
 #pragma once
 // Resource names: targets/PID-START and targets/PID-START/probes/ID, START being field 22 of
-// /proc/PID/stat. Pure.
+// /proc/PID/stat; probes in the kernel belong to targets/kernel. Pure.
 
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
-#include "engine/event/event.h"
+#include "engine/engine.h"
 
 namespace probed::daemon {
 

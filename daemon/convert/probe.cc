@@ -99,6 +99,8 @@ v1::Probe ToProto(const engine::ProbeInfo& probe) {
   out.set_symbol(Utf8(probe.symbol));
   out.set_enabled(probe.enabled);
   out.set_filter(Utf8(probe.filter));
+  for (const std::string& trigger : probe.triggers)
+    out.add_triggers(Utf8(trigger));
   if (probe.sampling.is_needed()) {
     out.mutable_sampling()->set_every(probe.sampling.every);
     out.mutable_sampling()->set_per_second(probe.sampling.per_second);
@@ -148,6 +150,13 @@ v1::EventSchema ToSchema(event::TargetId target, event::ProbeId probe,
 }
 
 Result<engine::CreateOptions> ToOptions(const v1::CreateProbesRequest& request) {
+  if (request.mechanism() != v1::MECHANISM_UNSPECIFIED &&
+      request.mechanism() != v1::MECHANISM_KERNEL)
+    return Error{ErrorCode::kInvalidArgument,
+                 "MECHANISM_NOT_SELECTABLE",
+                 "only the kernel mechanism can be asked for",
+                 "leave it out; no_optimization keeps breakpoints",
+                 {}};
   if (request.string_limit() > kMaxStringLimit)
     return Error{
         ErrorCode::kInvalidArgument,
@@ -166,6 +175,7 @@ Result<engine::CreateOptions> ToOptions(const v1::CreateProbesRequest& request) 
   options.max_active = request.max_active();
   options.string_limit = request.string_limit() ? request.string_limit() : kDefaultStringLimit;
   options.filter = request.filter();
+  options.in_kernel = request.mechanism() == v1::MECHANISM_KERNEL;
   options.sampling = {.every = std::max(request.sampling().every(), 1u),
                       .per_second = request.sampling().per_second()};
   return options;

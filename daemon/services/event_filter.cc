@@ -1,6 +1,15 @@
 #include "daemon/services/event_filter.h"
 
 namespace probed::daemon {
+namespace {
+
+// Hits of the kernel's have the process that they happened in, without its start time
+// (kernel/stream.h): they belong to no target that could be attached to.
+event::TargetId Belonging(event::TargetId target) {
+  return target.start_ticks == 0 ? engine::kKernelTarget : target;
+}
+
+}  // namespace
 
 // Permission is asked once and again after an exec, not at every hit.
 EventFilter::Known& EventFilter::Lookup(event::TargetId target) {
@@ -18,6 +27,7 @@ bool EventFilter::WantsTarget(const Known& known, event::TargetId target) const 
 bool EventFilter::WantsHit(event::ProbeId probe, event::TargetId target) {
   std::lock_guard lock(mutex_);
   if (!wanted_.probes.empty() && !wanted_.probes.contains(probe)) return false;
+  target = Belonging(target);
   const Known& known = Lookup(target);
   if (!WantsTarget(known, target)) return false;
   probe_targets_.try_emplace(probe, known.root);

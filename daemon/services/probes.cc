@@ -39,6 +39,10 @@ grpc::Status ProbeService::CreateProbes(grpc::ServerContext* call,
 
   const std::vector<std::string> lines(request->definitions().begin(),
                                        request->definitions().end());
+  if (engine::NamesKernel(*target, lines, *options)) {
+    const Status kernel = context_.authorizer.CheckTarget(caller_, engine::kKernelTarget);
+    if (!kernel.ok()) return ToStatus(kernel.error());
+  }
   const auto outcome = context_.engine.CreateProbes(*target, lines, *options);
   if (!outcome.ok()) return ToStatus(outcome.error());
   if (!outcome->errors.empty()) return RefusedLines(outcome->errors, lines);
@@ -98,7 +102,7 @@ Result<std::optional<event::TargetId>> ProbeService::ListParent(const std::strin
   PROBED_TRY(const std::optional<event::TargetId> target, ParseParent(parent));
   if (!target) return target;
   PROBED_RETURN_IF_ERROR(context_.authorizer.CheckTarget(caller_, *target));
-  PROBED_RETURN_IF_ERROR(FindTarget(context_, *target));
+  if (*target != engine::kKernelTarget) PROBED_RETURN_IF_ERROR(FindTarget(context_, *target));
   return target;
 }
 
@@ -153,6 +157,22 @@ grpc::Status ProbeService::UpdateProbe(grpc::ServerContext*, const v1::UpdatePro
     if (refused) return Refused(*refused);
   }
   probes = changes->enabled ? SetEnabled(names, *changes->enabled) : FindAll(names);
+  if (!probes.ok()) return ToStatus(probes.error());
+  *response = ToProto(probes->front());
+  return grpc::Status::OK;
+}
+
+grpc::Status ProbeService::WriteTrigger(grpc::ServerContext*,
+                                        const v1::WriteTriggerRequest* request,
+                                        v1::Probe* response) {
+  Names names;
+  *names.Add() = request->name();
+  auto probes = FindAll(names);
+  if (!probes.ok()) return ToStatus(probes.error());
+  const auto refused = context_.engine.WriteTrigger(probes->front().id, request->trigger());
+  AuditProbes("write-trigger", *probes, refused ? Status(refused->error) : Status());
+  if (refused) return Refused(*refused);
+  probes = FindAll(names);
   if (!probes.ok()) return ToStatus(probes.error());
   *response = ToProto(probes->front());
   return grpc::Status::OK;

@@ -19,6 +19,8 @@ class ProbeService final : public v1::ProbeService::Service {
                           v1::ListProbesResponse* response) override;
   grpc::Status UpdateProbe(grpc::ServerContext*, const v1::UpdateProbeRequest* request,
                            v1::Probe* response) override;
+  grpc::Status WriteTrigger(grpc::ServerContext*, const v1::WriteTriggerRequest* request,
+                            v1::Probe* response) override;
   grpc::Status SetProbesEnabled(grpc::ServerContext*, const v1::SetProbesEnabledRequest* request,
                                 v1::SetProbesEnabledResponse* response) override;
   grpc::Status DeleteProbe(grpc::ServerContext*, const v1::DeleteProbeRequest* request,

@@ -39,10 +39,6 @@ std::string PlaceOf(const std::string& body) {
   return body.substr(0, body.find_first_of(" \t"));
 }
 
-bool ReturnsFrom(const DynamicEvent& event) {
-  return event.kind[0] == 'r' || PlaceOf(event.body).ends_with("%return");
-}
-
 }  // namespace
 
 Control::Control(Owner owner, event::Drainer& drainer, TracefsPlaces places)
@@ -90,6 +86,19 @@ Result<View*> Control::ViewFor(const KernelName& name, const Made& made) {
   return OpenView();
 }
 
+OwnNames Control::Names(const Made& made) const {
+  OwnNames names;
+  const auto add = [&](const Probe& probe) {
+    if (probe.event().defined())
+      names.Add({probe.shown().group, probe.shown().event}, probe.event().name());
+  };
+  for (const auto& [id, probe] : probes_)
+    add(*probe);
+  for (const auto& probe : made)
+    add(*probe);
+  return names;
+}
+
 // Definitions are all made in the first instance: their names are no others'.
 std::optional<Refusal> Control::Define(const std::vector<std::string>& tokens,
                                        const ProbeOptions& options, event::ProbeId id, Made& made) {
@@ -107,18 +116,17 @@ std::optional<Refusal> Control::Define(const std::vector<std::string>& tokens,
     if (!generated) return Refuse(NameTaken(line));
     line.event = fmt::format("{}_{}", first, i);
   }
+  if (line.kind == LineKind::kEprobe) line.kernel_body = Names(made).ToKernel(line.body);
   const Status written = tracefs_->Write("dynamic_events", KernelLine(line, owner) + "\n");
   if (!written.ok()) return RefusedDefinition(*tracefs_, line, owner, written.error());
   Event event(*tracefs_, view.instance.directory(), NameOf(line, owner), true);
   Probe::Shown shown{.group = line.group,
                      .event = line.event,
                      .definition = line.command(),
-                     .place = PlaceOf(line.body),
-                     .is_return = line.is_return()};
+                     .place = PlaceOf(line.body)};
   for (const DynamicEvent& defined : ListDynamicEvents(*tracefs_)) {
-    if (KernelName{defined.group, defined.event} != event.name()) continue;
-    shown.definition = ReadBack(defined);
-    shown.is_return = ReturnsFrom(defined);
+    if (KernelName{defined.group, defined.event} == event.name())
+      shown.definition = ToWritten(ReadBack(defined), owner);
   }
   auto probe = Probe::Create(id, view, std::move(event), std::move(shown));
   if (!probe.ok()) return Refuse(std::move(probe).error());
@@ -134,13 +142,9 @@ std::optional<Refusal> Control::Join(const std::string& pattern, const NextId& n
     auto view = ViewFor(name, made);
     if (!view.ok()) return Refuse(std::move(view).error());
     const std::string shown = name.group + ":" + name.event;
-    auto probe = Probe::Create(next_id(), **view,
-                               Event(*tracefs_, (*view)->instance.directory(), name, false),
-                               {.group = name.group,
-                                .event = name.event,
-                                .definition = shown,
-                                .place = shown,
-                                .is_return = false});
+    auto probe = Probe::Create(
+        next_id(), **view, Event(*tracefs_, (*view)->instance.directory(), name, false),
+        {.group = name.group, .event = name.event, .definition = shown, .place = shown});
     if (!probe.ok()) return Refuse(std::move(probe).error());
     made.push_back(*std::move(probe));
   }
@@ -215,13 +219,16 @@ Profile Control::ReadCounts() {
 }
 
 ProbeView Control::Describe(const Probe& probe, const Profile& profile) {
+  std::vector<std::string> triggers;
+  for (std::string& trigger : probe.event().Triggers())
+    triggers.push_back(ToWritten(std::move(trigger), probe.view().instance.owner()));
   return ProbeView{.id = probe.id(),
                    .definition = probe.shown().definition,
                    .place = probe.shown().place,
                    .schema = probe.schema(),
                    .enabled = probe.enabled(),
                    .filter = probe.event().filter(),
-                   .triggers = probe.event().Triggers(),
+                   .triggers = std::move(triggers),
                    .counters = probe.Count(profile)};
 }
 
@@ -287,9 +294,10 @@ std::optional<Refusal> Control::WriteTrigger(event::ProbeId id, const std::strin
   std::lock_guard lock(mutex_);
   const auto found = probes_.find(id);
   if (found == probes_.end()) return Unknown(id);
-  const Status written = found->second->WriteTrigger(trigger);
+  const std::string text = Names({}).ToKernel(trigger);
+  const Status written = found->second->WriteTrigger(text);
   if (written.ok()) return std::nullopt;
-  return RefusedFilter(*tracefs_, found->second->view().instance.directory(), trigger,
+  return RefusedFilter(*tracefs_, found->second->view().instance.directory(), text,
                        written.error());
 }
 

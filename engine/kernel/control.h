@@ -13,6 +13,7 @@
 
 #include "engine/event/drainer.h"
 #include "engine/kernel/features.h"
+#include "engine/kernel/own_names.h"
 #include "engine/kernel/probe.h"
 #include "engine/kernel/refusal.h"
 #include "engine/kernel/tracefs.h"
@@ -82,6 +83,7 @@ class Control {
   std::optional<Refusal> Join(const std::string& pattern, const NextId& next_id, Made& made);
   std::optional<Refusal> Start(const ProbeOptions& options, Probe& probe);
   bool IsTaken(const View* view, const KernelName& name, const Made& made) const;
+  OwnNames Names(const Made& made) const;
   Profile ReadCounts();
   static ProbeView Describe(const Probe& probe, const Profile& profile);
   static Refusal Unknown(event::ProbeId id);

@@ -71,12 +71,20 @@ std::string KernelHead(const DefinitionLine& line, const Owner& owner) {
   return fmt::format("{}:{}/{}", line.letter, name.group, name.event);
 }
 
+// Only the first word of the body may differ.
+int WrittenBodyColumn(const DefinitionLine& line, int column) {
+  const int longer = static_cast<int>(line.kernel_body.size()) - static_cast<int>(line.body.size());
+  const auto word = static_cast<int>(std::min(line.body.find(' '), line.body.size()));
+  return column > word + longer ? column - longer : std::min(column, word);
+}
+
 }  // namespace
 
 lang::Judged<DefinitionLine> ParseDefinition(const std::vector<std::string>& tokens) {
   DefinitionLine line;
   line.written_head = tokens[0];
   line.body = lang::JoinTokens({tokens.begin() + 1, tokens.end()});
+  line.kernel_body = line.body;
   const std::string_view place = tokens.size() > 1 ? std::string_view(tokens[1]) : "";
   const size_t colon = tokens[0].find(':');
   line.letter = tokens[0].substr(0, colon);
@@ -101,14 +109,14 @@ KernelName NameOf(const DefinitionLine& line, const Owner& owner) {
 
 std::string KernelLine(const DefinitionLine& line, const Owner& owner) {
   const std::string head = KernelHead(line, owner);
-  return line.body.empty() ? head : head + " " + line.body;
+  return line.kernel_body.empty() ? head : head + " " + line.kernel_body;
 }
 
 int WrittenColumn(const DefinitionLine& line, const Owner& owner, int column) {
   const auto before_name = static_cast<int>(line.letter.size());
   const auto head = static_cast<int>(line.written_head.size());
   const int longer = static_cast<int>(KernelHead(line, owner).size()) - head;
-  if (column >= head + longer) return column - longer;
+  if (column >= head + longer) return WrittenBodyColumn(line, column - longer - head) + head;
   return std::clamp(column - longer, std::min(column, before_name), head - 1);
 }
 

@@ -27,9 +27,9 @@ struct DefinitionLine {
   std::string event;   // as written, or generated
   bool event_generated = false;
   std::string body;          // place and arguments, single spaces
+  std::string kernel_body;   // the same, with our own events as the kernel knows them
   std::string written_head;  // the first token, as it was written
 
-  bool is_return() const { return letter[0] == 'r'; }
   std::string command() const { return body.empty() ? written_head : written_head + " " + body; }
 };
 

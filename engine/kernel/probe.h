@@ -34,7 +34,6 @@ class Probe {
     std::string group, event;
     std::string definition;  // feeding it back recreates the probe
     std::string place;       // symbol, tracepoint or path with offset
-    bool is_return = false;
   };
 
   // Registers with the view's stream; the event is off.

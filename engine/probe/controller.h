@@ -39,6 +39,7 @@ class Controller final : public tracee::Observer {
   Installer& installer() { return installer_; }
   Optimizer& optimizer() { return optimizer_; }
   // What was recorded before the call is published when it returns. Any thread.
+  event::Drainer& drainer() { return drainer_; }
   void Flush() { drainer_.Flush(); }
   void CountRecorded() { drainer_.Count(); }
 

@@ -76,5 +76,20 @@ TEST(EventFilter, PermissionIsAskedOnceAndAfterExec) {
   EXPECT_EQ(asked, 2);
 }
 
+// The kernel's hits happen in processes that nobody has attached to.
+TEST(EventFilter, HitsOfTheKernelBelongToIt) {
+  const event::TargetId somewhere{77, 0};
+  EventFilter all({}, [](event::TargetId target) { return target == engine::kKernelTarget; });
+  EXPECT_TRUE(all.WantsHit(5, somewhere));
+  EXPECT_EQ(all.TargetOf(5, somewhere), engine::kKernelTarget);
+  EventFilter wanted({{engine::kKernelTarget}, {5}}, [](event::TargetId) { return true; });
+  EXPECT_TRUE(wanted.WantsHit(5, somewhere));
+  EXPECT_FALSE(wanted.WantsHit(6, somewhere));
+  EventFilter other({{kMine}, {}}, [](event::TargetId) { return true; });
+  EXPECT_FALSE(other.WantsHit(5, somewhere));
+  EventFilter forbidden({}, [](event::TargetId) { return false; });
+  EXPECT_FALSE(forbidden.WantsHit(5, somewhere));
+}
+
 }  // namespace
 }  // namespace probed::daemon

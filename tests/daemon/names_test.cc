@@ -24,6 +24,15 @@ TEST(Names, OneThingHasOneName) {
     EXPECT_FALSE(ParseProbeName(name).ok()) << name;
 }
 
+TEST(Names, TheKernelHasOne) {
+  EXPECT_EQ(TargetName(engine::kKernelTarget), "targets/kernel");
+  EXPECT_EQ(ParseTargetName("targets/kernel").value(), engine::kKernelTarget);
+  EXPECT_EQ(ParseProbeName("targets/kernel/probes/7").value(),
+            (ProbeRef{engine::kKernelTarget, 7}));
+  EXPECT_FALSE(ParseTargetName("targets/0-0").ok());
+  EXPECT_FALSE(ParseTargetName("targets/kernel/").ok());
+}
+
 TEST(Names, ErrorsSayWhatWasExpected) {
   const auto error = ParseTargetName("targets/x").error();
   EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);

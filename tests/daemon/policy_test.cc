@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include "daemon/access/authorizer.h"
 #include "daemon/access/file_access.h"
+#include "engine/engine.h"
 #include "tests/support/fork.h"
 
 namespace probed::daemon {
@@ -115,6 +117,17 @@ TEST(ReadCredentials, SeesDumpability) {
 
 TEST(ReadCredentials, NoSuchProcess) {
   EXPECT_EQ(ReadCredentials(0x7ffffff0).error().reason, "PROCESS_NOT_FOUND");
+}
+
+TEST(Authorizer, TheKernelIsForAdmins) {
+  const Authorizer authorizer;
+  const Status refused = authorizer.CheckTarget(kUser, engine::kKernelTarget);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().reason, "KERNEL_PROBES_NEED_ADMIN");
+  EXPECT_EQ(refused.error().code, ErrorCode::kPermissionDenied);
+  Caller admin = kUser;
+  admin.admin = true;
+  EXPECT_TRUE(authorizer.CheckTarget(admin, engine::kKernelTarget).ok());
 }
 
 TEST(CallerOfSocket, KernelTellsThePeer) {

@@ -47,7 +47,6 @@ TEST_F(RequestTest, RefusalsHaveNames) {
   EXPECT_EQ(Refused(At("0x10000000")).reason, "OFFSET_PAST_EOF");
   EXPECT_EQ(Refused(At("0x10")).reason, "NOT_EXECUTABLE");
   EXPECT_EQ(Refused(At("main+1")).reason, "NOT_INSTRUCTION_BOUNDARY");
-  EXPECT_EQ(Refused("p:t/x vfs_read").reason, "KERNEL_PROBES_UNAVAILABLE");
   EXPECT_EQ(Refused("-:t/x").reason, "DELETION_LINE");
   Error unknown = Refused(At("wrok"));
   EXPECT_EQ(unknown.reason, "SYMBOL_NOT_FOUND");
@@ -186,8 +185,9 @@ TEST_F(RequestTest, BothDialectsShareTheNames) {
 }
 
 TEST_F(RequestTest, AColonWithoutASlashNamesAModuleOfTheKernelInItsDialect) {
-  EXPECT_EQ(Refused("p:t/x xfs:xfs_read", {.dialect = lang::Dialect::kKernel}).reason,
-            "KERNEL_PROBES_UNAVAILABLE");
+  const std::vector<std::string> lines{"p:t/x xfs:xfs_read"};
+  EXPECT_TRUE(NamesKernel(target_, lines, {.dialect = lang::Dialect::kKernel}));
+  EXPECT_FALSE(NamesKernel(target_, lines, {}));
 }
 
 TEST_F(RequestTest, TheTracerAnswers) {

@@ -4,6 +4,7 @@
 
 #include "engine/kernel/definition_line.h"
 #include "engine/kernel/event_names.h"
+#include "engine/kernel/own_names.h"
 #include "engine/kernel/owner.h"
 #include "engine/lang/line.h"
 
@@ -89,6 +90,34 @@ TEST(DefinitionLine, IsReadBackWithoutThePrefix) {
   EXPECT_EQ(
       ReadBack({.kind = "s", .group = "synthetic", .event = "probed_1_2_lat", .body = "u64 a"}),
       "s:synthetic/lat u64 a");
+}
+
+TEST(OwnNames, AreFoundInOtherText) {
+  OwnNames names;
+  names.Add({"my", "open"}, {"probed_12_345_my", "open"});
+  names.Add({"synthetic", "lat"}, {"synthetic", "probed_12_345_lat"});
+  EXPECT_EQ(names.ToKernel("my.open a=$a if a > 1"), "probed_12_345_my.open a=$a if a > 1");
+  EXPECT_EQ(names.ToKernel("enable_event:my:open:1 if x == 2"),
+            "enable_event:probed_12_345_my:open:1 if x == 2");
+  EXPECT_EQ(names.ToKernel("tommy.open my.opened not-my.open"), "tommy.open my.opened not-my.open");
+  EXPECT_EQ(names.ToKernel("hist:keys=x:onmatch(my.open).lat($d):onmax($d).trace(lat,$d)"),
+            "hist:keys=x:onmatch(probed_12_345_my.open).probed_12_345_lat($d)"
+            ":onmax($d).trace(probed_12_345_lat,$d)");
+  EXPECT_EQ(ToWritten("enable_event:probed_12_345_my:open:unlimited", kOwner),
+            "enable_event:my:open:unlimited");
+}
+
+TEST(OwnNames, DoNotMoveTheCaret) {
+  DefinitionLine line = Parse("e:ep my.open x=$zz");
+  OwnNames names;
+  names.Add({"my", "open"}, {"probed_12_345_my", "open"});
+  line.kernel_body = names.ToKernel(line.body);
+  const std::string kernel = KernelLine(line, kOwner);
+  const auto column_of = [&](const std::string& what) {
+    return WrittenColumn(line, kOwner, static_cast<int>(kernel.find(what)));
+  };
+  EXPECT_EQ(column_of("$zz"), 15);
+  EXPECT_EQ(column_of("probed_12_345_my.open"), 5);
 }
 
 TEST(DynamicEvents, AreParsed) {

@@ -1,0 +1,109 @@
+#include "client/verbs/trace_targets.h"
+
+#include <fmt/format.h>
+
+#include "client/stop_watch.h"
+#include "client/tracing_session.h"
+#include "client/verbs/stream_output.h"
+
+namespace probed::client {
+namespace {
+
+v1::AttachTargetRequest RequestFor(int pid, const TraceOptions& options) {
+  v1::AttachTargetRequest request;
+  request.set_pid(pid);
+  request.set_follow_children(options.follow);
+  return request;
+}
+
+bool NothingAttached(ExitCode code) {
+  return code != ExitCode::kOk && code != ExitCode::kPartial;
+}
+
+Reply<void> Begin(const TraceOptions& options, const std::vector<std::string>& lines,
+                  TracingSession& session, StreamOutput& output) {
+  // Created disabled: what happens before we listen would be lost.
+  v1::CreateProbesRequest request = options.definitions.Request(lines);
+  request.set_disabled(true);
+  if (auto defined = session.Define(std::move(request)); !defined) return defined;
+  auto streaming = session.Stream(options.stream.count, *output.writer, output.output);
+  if (!streaming) return streaming;
+  return session.Enable();
+}
+
+std::string DescribeTargets(const TracingSession& session) {
+  std::string text;
+  for (const auto& target : session.targets()) {
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", target.pid(), target.comm());
+  }
+  return text.empty() ? "the kernel" : text;
+}
+
+std::string DescribeEnd(StopReason reason, const TracingSession& session) {
+  std::string targets = DescribeTargets(session);
+  if (session.targets().empty()) return "nothing of ours is left in the kernel";
+  return reason == StopReason::kTargetsEnded ? targets + " ended" : "detached from " + targets;
+}
+
+// Attaches, defines and subscribes. kOk or kPartial: the trace runs.
+ExitCode SetUp(const TraceOptions& options, const std::vector<int>& pids,
+               const std::vector<std::string>& lines, TracingSession& session, StreamOutput& output,
+               Talk& talk) {
+  ExitCode attached = AttachAll(options, pids, talk, [&](const v1::AttachTargetRequest& request) {
+    return session.Attach(request);
+  });
+  if (NothingAttached(attached)) return attached;
+  auto begun = Begin(options, lines, session, output);
+  if (begun) return attached;
+  ExitCode code = talk.Fail(begun.error());
+  static_cast<void>(session.Finish());
+  return code;
+}
+
+}  // namespace
+
+ExitCode AttachAll(const TraceOptions& options, const std::vector<int>& pids, Talk& talk,
+                   const std::function<Reply<v1::Target>(const v1::AttachTargetRequest&)>& attach) {
+  ExitCode worst = ExitCode::kOk;
+  size_t attached = 0;
+  for (int pid : pids) {
+    auto target = attach(RequestFor(pid, options));
+    if (target) {
+      ++attached;
+    } else {
+      ExitCode code = talk.Fail(target.error());
+      if (worst == ExitCode::kOk) worst = code;
+    }
+  }
+  return worst != ExitCode::kOk && attached != 0 ? ExitCode::kPartial : worst;
+}
+
+ExitCode TraceTargets(const TraceOptions& options,
+                      const std::optional<v1::FindProcessesRequest>& selection,
+                      const std::vector<std::string>& lines, Api& api, Signals& signals,
+                      Talk& talk) {
+  auto output = OpenStreamOutput(options.stream);
+  if (!output.ok()) return talk.Fail(output.error());
+  TracingSession session(api, talk);
+  std::optional<EndOnInterrupt> nothing_yet(std::in_place, signals);
+  auto pids =
+      selection ? FindPids(options.processes, *selection, api, talk) : Reply<std::vector<int>>();
+  if (!pids) return talk.Fail(pids.error());
+  ExitCode attached = SetUp(options, *pids, lines, session, *output, talk);
+  nothing_yet.reset();
+  if (NothingAttached(attached)) return attached;
+  talk.Note(fmt::format("{} {}; Ctrl-C {}", selection ? "attached to" : "tracing",
+                        DescribeTargets(session), selection ? "detaches" : "ends it"));
+  StopOptions stop;
+  stop.duration_seconds = options.stream.duration_seconds;
+  StopReason reason = WaitForStop(session.pump(), signals, talk, stop);
+  signals.LetInterruptsEndUs();
+  auto end = session.Finish();
+  if (!end) return talk.Fail(end.error());
+  talk.Note(DescribeEnd(reason, session));
+  if (!CheckWritten(output->output, talk)) return ExitCode::kFailure;
+  ExitCode judged = ExitCodeOf(reason, talk);
+  return judged == ExitCode::kOk ? attached : judged;
+}
+
+}  // namespace probed::client

@@ -1,0 +1,65 @@
+// probectl trigger: what the kernel does when an event of its own is hit.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "client/lines.h"
+#include "client/verbs/connect.h"
+#include "client/verbs/find_target.h"
+#include "client/verbs/options.h"
+#include "client/verbs/verbs.h"
+
+namespace probed::client {
+namespace {
+
+constexpr char kParent[] = "targets/kernel";
+
+struct TriggerOptions {
+  std::string probe;
+  std::vector<std::string> trigger;  // none: show them
+};
+
+ExitCode Show(const std::vector<std::string>& names, const std::vector<v1::Probe>& probes) {
+  for (const auto& probe : probes) {
+    if (std::find(names.begin(), names.end(), probe.name()) == names.end()) continue;
+    for (const auto& trigger : probe.triggers())
+      PrintLine(names.size() == 1 ? trigger : fmt::format("{}  {}", probe.name(), trigger));
+  }
+  return ExitCode::kOk;
+}
+
+ExitCode Run(const TriggerOptions& options, Api& api, Talk& talk) {
+  auto names = SelectProbes(api, kParent, {options.probe});
+  if (!names) return talk.Fail(names.error());
+  if (options.trigger.empty()) {
+    auto probes = api.ListProbes(kParent);
+    return probes ? Show(*names, *probes) : talk.Fail(probes.error());
+  }
+  for (const auto& name : *names) {
+    auto written = api.WriteTrigger(name, options.trigger.front());
+    if (!written) return talk.Fail(written.error());
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void AddTrigger(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<TriggerOptions>();
+  CLI::App* verb = AddVerb(
+      app, invocation, "trigger",
+      "Have the kernel do something at the hits of a probe in it, or show what it does.\n"
+      "Example: probectl trigger sched_switch 'traceoff:1 if prev_pid == 1234'",
+      [options, &invocation](Talk& talk) {
+        return WithDaemon(invocation, talk, [&](Api& api) { return Run(*options, api, talk); });
+      });
+  verb->add_option("PROBE", options->probe, "GROUP/EVENT, EVENT, GROUP/ or a resource name")
+      ->required();
+  verb->add_option("TRIGGER", options->trigger,
+                   "A line of the kernel's trigger files; with ! in front it is taken away")
+      ->expected(0, 1);
+}
+
+}  // namespace probed::client

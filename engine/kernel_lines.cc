@@ -1,0 +1,145 @@
+#include "engine/kernel_lines.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/lang/ctype.h"
+#include "engine/probe_request.h"
+
+namespace probed::engine {
+namespace {
+
+// Without a process there are no modules of a file to be meant by MODULE:SYMBOL.
+lang::LineDestination DestinationOf(TargetId target, const std::string& line,
+                                    const CreateOptions& options) {
+  const bool modules = target == kKernelTarget && !options.in_kernel;
+  return lang::Classify(line, modules ? lang::Dialect::kKernel : options.dialect);
+}
+
+LineError Refuse(size_t line, Error error) {
+  return {.line = line, .error = std::move(error), .verdict = {}};
+}
+
+Error NeedsAProcess() {
+  return Error{.code = ErrorCode::kInvalidArgument,
+               .reason = "NO_TARGET",
+               .message = "this definition names a file, and no process was named",
+               .hint =
+                   "--pid PID with 'attach', or --mechanism kernel for a kernel uprobe in every "
+                   "process",
+               .metadata = {}};
+}
+
+bool IsSameFile(const std::string& a, const std::string& b) {
+  struct stat first {
+  }, second{};
+  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+// User-side lines as the kernel takes them.
+class UprobeWriter {
+ public:
+  UprobeWriter(pid_t pid, const probe::AddressSpace& space, probe::FileCache& files,
+               const CreateOptions& options)
+      : space_(space), names_(pid, space, files), set_(options.dialect) {}
+
+  tl::expected<std::string, LineError> Write(size_t number, const std::string& line) {
+    auto applied = set_.Apply(line, names_);
+    auto symbol_error = names_.TakeSymbolError();
+    if (!applied.verdict.ok || !applied.added) {
+      Error error = symbol_error ? std::move(*symbol_error) : ErrorOf(applied.verdict);
+      return tl::unexpected(LineError{
+          .line = number, .error = std::move(error), .verdict = std::move(applied.verdict)});
+    }
+    const auto definition = set_.Find(*applied.added);
+    auto file = space_.Resolve(definition->path);
+    if (!file.ok()) return tl::unexpected(Refuse(number, std::move(file).error()));
+    return Rewrite(*definition,
+                   IsSameFile(file->path, file->open_path) ? file->path : file->open_path);
+  }
+
+ private:
+  // The name that was generated for a file need not be one that the kernel takes when it is given.
+  static std::string Rewrite(const lang::Definition& definition, const std::string& path) {
+    std::string event = definition.event;
+    std::replace_if(
+        event.begin(), event.end(), [](char c) { return !lang::IsAlpha(c) && !lang::IsDigit(c); },
+        '_');
+    const std::string& read = definition.readback;
+    const size_t place = read.find(' ') + 1;
+    const std::string rest = read.substr(place + definition.path.size());
+    return fmt::format("{}:{}/{} {}{}", definition.kind == lang::ProbeKind::kReturn ? 'r' : 'p',
+                       definition.group, event, path, rest);
+  }
+
+  const probe::AddressSpace& space_;
+  TargetNamespace names_;
+  lang::DefinitionSet set_;
+};
+
+void WriteUprobes(TargetId target, const std::vector<std::string>& lines,
+                  const CreateOptions& options, probe::FileCache& files, PartedLines& parted) {
+  const pid_t pid = target == kKernelTarget ? getpid() : target.pid;
+  auto space = probe::AddressSpace::Read(pid);
+  std::optional<UprobeWriter> writer;
+  if (space.ok()) writer.emplace(pid, *space, files, options);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (parted.user[i].empty()) continue;
+    parted.user[i].clear();
+    if (!writer) {
+      parted.errors.push_back(Refuse(i, space.error()));
+      continue;
+    }
+    auto written = writer->Write(i, lines[i]);
+    if (written) {
+      parted.kernel.push_back({.line = i, .text = *std::move(written)});
+    } else {
+      parted.errors.push_back(std::move(written).error());
+    }
+  }
+}
+
+}  // namespace
+
+bool NamesKernel(TargetId target, const std::vector<std::string>& lines,
+                 const CreateOptions& options) {
+  if (target == kKernelTarget || options.in_kernel) return true;
+  return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+    return DestinationOf(target, line, options) == lang::LineDestination::kKernel;
+  });
+}
+
+PartedLines PartLines(TargetId target, const std::vector<std::string>& lines,
+                      const CreateOptions& options, probe::FileCache& files) {
+  PartedLines parted;
+  parted.user = lines;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const auto destination = DestinationOf(target, lines[i], options);
+    if (destination == lang::LineDestination::kEmpty) parted.user[i].clear();
+    if (destination != lang::LineDestination::kKernel) continue;
+    parted.kernel.push_back({.line = i, .text = lines[i]});
+    parted.user[i].clear();
+  }
+  if (options.in_kernel) WriteUprobes(target, lines, options, files, parted);
+  for (size_t i = 0; i < lines.size() && target == kKernelTarget; ++i)
+    if (!parted.user[i].empty()) parted.errors.push_back(Refuse(i, NeedsAProcess()));
+  std::sort(parted.kernel.begin(), parted.kernel.end(),
+            [](const auto& a, const auto& b) { return a.line < b.line; });
+  return parted;
+}
+
+LineError ToLineError(kernel::Refusal refusal) {
+  return {.line = refusal.line,
+          .error = std::move(refusal.error),
+          .verdict = std::move(refusal.verdict),
+          .in_filter = refusal.in_filter};
+}
+
+}  // namespace probed::engine

@@ -1,0 +1,186 @@
+"""Probes in the kernel through the real daemon: what they leave in tracefs, and what they do not."""
+
+import json
+import os
+import signal
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from support import probectl
+from support.daemon import Daemon
+from support.process import Program
+from support.tracefs import ROOT, Tracefs
+from support.wait import wait_until
+
+
+def setUpModule():
+    Tracefs()  # skips where tracefs cannot be written
+
+
+def instances(pid):
+    return list(ROOT.glob(f"instances/probed-{pid}-*"))
+
+
+def definitions(pid):
+    lines = (ROOT / "dynamic_events").read_text("latin-1").splitlines()
+    return [line for line in lines if f"probed_{pid}_" in line]
+
+
+def offset_of_code(path):
+    """Of the first executable segment of a program."""
+    out = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True, timeout=30,
+                         check=True).stdout
+    load = next(line.split() for line in out.splitlines() if "LOAD" in line and " E " in line)
+    return int(load[1], 16)
+
+
+class Kernel(unittest.TestCase):
+    def setUp(self):
+        self.daemon = Daemon()
+        self.daemon.__enter__()
+        self.addCleanup(self.daemon.__exit__)
+        self.pid = self.daemon.program.pid
+        folder = tempfile.TemporaryDirectory(prefix="probed-kernel-")
+        self.addCleanup(folder.cleanup)
+        self.program = shutil.copy("/bin/true", f"{folder.name}/true")
+
+    def run_ok(self, *words):
+        result = self.daemon.run(*words)
+        self.assertEqual(result.code, 0, result.err)
+        return result.out
+
+    def listed(self, verb="list"):
+        return [json.loads(line) for line in self.run_ok(verb, "--json").splitlines()]
+
+    def kernel_uprobe(self, event):
+        """On the first code of a program that nobody else runs: once each time it is run."""
+        return f"p:my/{event} {self.program}:{offset_of_code(self.program):#x} sp=%sp"
+
+    def event_file(self, name):
+        return next(instance / "events" / name for instance in instances(self.pid)).read_text()
+
+
+class Probes(Kernel):
+    def test_are_listed_and_leave_nothing(self):
+        self.assertEqual(instances(self.pid), [])
+        self.run_ok("define", "-e", "sched:sched_switch", "-e", self.kernel_uprobe("a"),
+                    "--mechanism", "kernel")
+        probes = self.listed()
+        self.assertEqual([probe["mechanism"] for probe in probes], ["kernel", "kernel"])
+        self.assertEqual({probe["state"] for probe in probes}, {"armed"})
+        self.assertEqual({(probe["group"], probe["event"]) for probe in probes},
+                         {("sched", "sched_switch"), ("my", "a")})
+        self.assertRegex(self.run_ok("list", "--definitions"),
+                         r"(?m)^p:my/a /\S+true:0x0000000000\w+ sp=%sp$")
+        self.assertEqual(len(definitions(self.pid)), 1)
+        self.assertEqual({site["mechanism"] for site in self.listed("sites")}, {"kernel"})
+        self.assertEqual(self.event_file("sched/sched_switch/enable"), "1\n")
+        self.run_ok("disable", "sched_switch")
+        self.assertEqual(self.event_file("sched/sched_switch/enable"), "0\n")
+        self.run_ok("enable", "sched_switch")
+        self.assertEqual(self.event_file("sched/sched_switch/enable"), "1\n")
+        self.run_ok("delete", "my/a", "sched/")
+        self.assertEqual((instances(self.pid), definitions(self.pid)), ([], []))
+
+    def test_hits_are_counted_by_the_kernel(self):
+        self.run_ok("define", "-e", self.kernel_uprobe("a"), "--mechanism", "kernel")
+        for _ in range(5):
+            subprocess.run([self.program], timeout=20, check=True)
+        self.assertEqual(self.listed("profile")[0]["hits"], 5)
+        kernel = [line.split()[-1] for line in (ROOT / "uprobe_profile").read_text().splitlines()
+                  if line.split()[0] == self.program]
+        self.assertEqual(kernel, ["5"])
+
+    def test_filters_and_triggers_are_the_kernels(self):
+        self.run_ok("define", "-e", "sched:sched_switch", "--filter", "prev_pid == 1")
+        self.assertEqual(self.event_file("sched/sched_switch/filter"), "prev_pid == 1\n")
+        refused = self.daemon.run("filter", "sched_switch", "nothing == 1")
+        self.assertEqual(refused.code, 2)
+        self.assertIn("Field not found", refused.err)
+        self.assertRegex(refused.err, r"Command: nothing == 1\n +\^\n")
+        self.assertEqual(self.run_ok("filter", "sched_switch"), "prev_pid == 1\n")
+        self.run_ok("trigger", "sched_switch", "traceoff:2 if next_pid == 1")
+        self.assertEqual(self.run_ok("trigger", "sched_switch"),
+                         "traceoff:count=2 if next_pid == 1\n")
+        self.assertEqual(self.daemon.run("trigger", "sched_switch", "nothing").code, 2)
+        self.run_ok("trigger", "sched_switch", "!traceoff")
+        self.assertEqual(self.run_ok("trigger", "sched_switch"), "")
+
+    def test_refusals_have_the_kernels_words_and_caret(self):
+        refused = self.daemon.run("define", "--mechanism", "kernel", "--dialect", "kernel", "-e",
+                                  "sched:sched_switch", "-e", "e:my/x no_such.event")
+        self.assertEqual(refused.code, 2 if (ROOT / "kprobe_events").exists() else refused.code)
+        self.assertNotEqual(refused.code, 0)
+        self.assertEqual((instances(self.pid), definitions(self.pid)), ([], []))
+        missing = self.daemon.run("define", "-e", "sched:sched_swich")
+        self.assertEqual(missing.code, 5, missing.err)
+        self.assertIn("sched:sched_switch", missing.err)
+
+    def test_a_file_without_a_process_is_not_silently_a_kernel_uprobe(self):
+        refused = self.daemon.run("define", "-e", self.kernel_uprobe("a"))
+        self.assertEqual(refused.code, 2, refused.err)
+        self.assertIn("--mechanism kernel", refused.err)
+        self.assertEqual(instances(self.pid), [])
+
+    def test_mixed_requests_are_all_or_none(self):
+        with Program(["sleep", "60"]) as program:
+            self.run_ok("attach", "--pid", str(program.pid))
+            user = "p:my/user libc.so.6:getpid"
+            for bad in ("sched:no_such_event", "p:my/bad libc.so.6:no_such_function"):
+                refused = self.daemon.run("define", "--pid", str(program.pid), "-e", user, "-e",
+                                          "sched:sched_switch", "-e", bad)
+                self.assertNotEqual(refused.code, 0)
+                self.assertEqual(self.listed(), [])
+                self.assertEqual(instances(self.pid), [])
+            self.run_ok("define", "--pid", str(program.pid), "-e", user, "-e", "sched:sched_switch")
+            self.assertEqual(len(self.listed()), 2)
+            self.assertEqual(len(instances(self.pid)), 1)
+
+
+class Endings(Kernel):
+    def start_tracing(self):
+        tracer = Program([probectl.PROBECTL, "trace", "-e", self.kernel_uprobe("a"), "--mechanism",
+                          "kernel"],
+                         env={**probectl.environment(), "PROBED_ADDRESS": self.daemon.address})
+        self.addCleanup(tracer.__exit__)
+        wait_until(lambda: self.listed() and self.listed()[0]["enabled"], 20, "the probe is on")
+        return tracer
+
+    def left(self):
+        return instances(self.pid) + definitions(self.pid)
+
+    def test_a_session_that_is_killed_leaves_nothing(self):
+        tracer = self.start_tracing()
+        self.assertEqual(len(self.left()), 2)
+        tracer.signal(signal.SIGKILL)
+        wait_until(lambda: not self.left(), 20, "the probe is gone")
+
+    def test_a_session_that_is_interrupted_leaves_nothing(self):
+        tracer = self.start_tracing()
+        tracer.signal(signal.SIGINT)
+        self.assertEqual(tracer.finish(20), 0, tracer.err)
+        self.assertEqual(self.left(), [])
+        self.assertRegex(tracer.err, r"p:my/a  hits \d+")
+
+    def test_a_daemon_that_is_told_to_end_leaves_nothing(self):
+        self.run_ok("define", "-e", "sched:sched_switch", "-e", self.kernel_uprobe("a"),
+                    "--mechanism", "kernel")
+        self.daemon.program.signal(signal.SIGTERM)
+        self.daemon.program.finish(20)
+        self.assertEqual(self.left(), [])
+
+    def test_what_a_killed_daemon_has_left_is_taken_away(self):
+        self.run_ok("define", "-e", "sched:sched_switch", "-e", self.kernel_uprobe("a"),
+                    "--mechanism", "kernel")
+        others = ROOT / "instances" / f"not-probed-{os.getpid()}"
+        others.mkdir()
+        self.addCleanup(others.rmdir)
+        self.daemon.program.signal(signal.SIGKILL)
+        wait_until(lambda: not self.left(), 20, "the guard took it away")
+        self.assertTrue(others.is_dir())
+
+
+if __name__ == "__main__":
+    unittest.main()
