@@ -8,6 +8,7 @@
 
 #include "client/channel.h"
 #include "probed/v1/events.grpc.pb.h"
+#include "probed/v1/kernel.grpc.pb.h"
 #include "probed/v1/probes.grpc.pb.h"
 #include "probed/v1/server.grpc.pb.h"
 #include "probed/v1/symbols.grpc.pb.h"
@@ -27,6 +28,7 @@ struct Api::State {
         events(v1::EventService::NewStub(to)),
         symbols(v1::SymbolService::NewStub(to)),
         server(v1::ServerService::NewStub(to)),
+        kernel(v1::KernelService::NewStub(to)),
         deadline(within) {}
 
   std::unique_ptr<v1::TargetService::Stub> targets;
@@ -34,6 +36,7 @@ struct Api::State {
   std::unique_ptr<v1::EventService::Stub> events;
   std::unique_ptr<v1::SymbolService::Stub> symbols;
   std::unique_ptr<v1::ServerService::Stub> server;
+  std::unique_ptr<v1::KernelService::Stub> kernel;
   std::chrono::milliseconds deadline;
 
   // Calls `method` of `stub` and turns its status into a value.
@@ -166,6 +169,11 @@ Reply<v1::ExplainLocationResponse> Api::ExplainLocation(const v1::ExplainLocatio
 
 Reply<v1::ExplainFileResponse> Api::ExplainFile(const v1::ExplainFileRequest& request) {
   return state_->Call(*state_->symbols, &v1::SymbolService::Stub::ExplainFile, request);
+}
+
+Reply<v1::Kprobes> Api::GetKprobes() {
+  return state_->Call(*state_->kernel, &v1::KernelService::Stub::GetKprobes,
+                      v1::GetKprobesRequest());
 }
 
 Reply<v1::ServerInfo> Api::GetServerInfo() {

@@ -11,6 +11,7 @@
 #include "client/endpoint.h"
 #include "client/remote_error.h"
 #include "probed/v1/events.pb.h"
+#include "probed/v1/kernel.pb.h"
 #include "probed/v1/probes.pb.h"
 #include "probed/v1/server.pb.h"
 #include "probed/v1/symbols.pb.h"
@@ -66,6 +67,8 @@ class Api {
                                                size_t limit);
   Reply<v1::ExplainLocationResponse> ExplainLocation(const v1::ExplainLocationRequest& request);
   Reply<v1::ExplainFileResponse> ExplainFile(const v1::ExplainFileRequest& request);
+
+  Reply<v1::Kprobes> GetKprobes();
 
   Reply<v1::ServerInfo> GetServerInfo();
   Reply<v1::ServerInfo> SetOptimization(bool enabled);

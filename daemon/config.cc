@@ -40,6 +40,8 @@ std::map<std::string, Slot> Slots(Config& config) {
       {"limits.max_queue_bytes", &config.limits.max_queue_bytes},
       {"optimization.enabled", &config.optimization.enabled},
       {"optimization.ring_bytes", &config.optimization.ring_bytes},
+      {"definitions.directory", &config.definitions.directory},
+      {"definitions.probe_events", &config.definitions.probe_events},
   };
 }
 
@@ -176,10 +178,15 @@ Status CheckConfig(const Config& config) {
   return {};
 }
 
+static toml::array ToArray(const std::vector<std::string>& texts) {
+  toml::array array;
+  for (const std::string& text : texts)
+    array.push_back(text);
+  return array;
+}
+
 std::string PrintConfig(const Config& config) {
-  toml::array listen;
-  for (const std::string& address : config.listen)
-    listen.push_back(address);
+  const toml::array listen = ToArray(config.listen);
   const Limits& limits = config.limits;
   const toml::table table{
       {"listen", listen},
@@ -197,7 +204,9 @@ std::string PrintConfig(const Config& config) {
                              {"max_message_bytes", limits.max_message_bytes},
                              {"max_queue_bytes", limits.max_queue_bytes}}},
       {"optimization", toml::table{{"enabled", config.optimization.enabled},
-                                   {"ring_bytes", config.optimization.ring_bytes}}}};
+                                   {"ring_bytes", config.optimization.ring_bytes}}},
+      {"definitions", toml::table{{"directory", config.definitions.directory},
+                                  {"probe_events", ToArray(config.definitions.probe_events)}}}};
   std::ostringstream out;
   out << toml::default_formatter{table} << '\n';
   return out.str();

@@ -33,6 +33,11 @@ struct OptimizationConfig {
   int64_t ring_bytes = 64 << 20;  // shared with each process that has such jumps
 };
 
+struct DefinitionsConfig {
+  std::string directory = "/etc/probed/definitions.d";  // files of lines; it need not exist
+  std::vector<std::string> probe_events;  // in the syntax of the kernel's command line
+};
+
 struct Config {
   std::vector<std::string> listen;  // empty: the default socket, or what systemd passes
   std::string socket_group = "probed";
@@ -42,6 +47,7 @@ struct Config {
   TlsConfig tls;
   Limits limits;
   OptimizationConfig optimization;
+  DefinitionsConfig definitions;
 };
 
 // Takes `text` over `config`. `source` names it in errors. Reasons: CONFIG_SYNTAX,

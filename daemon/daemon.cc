@@ -60,6 +60,18 @@ void SweepKernel() {
   }
 }
 
+// A directory that cannot be read is a warning, as every definition is.
+std::vector<std::string> BootLines(const DefinitionsConfig& config) {
+  std::vector<std::string> lines;
+  for (const std::string& parameter : config.probe_events)
+    for (std::string& line : ParseBootParameter(parameter))
+      lines.push_back(std::move(line));
+  auto files = ReadDefinitionFiles(config.directory);
+  if (!files.ok()) spdlog::warn("definitions: {}", files.error().ToString());
+  if (files.ok()) lines.insert(lines.end(), files->begin(), files->end());
+  return lines;
+}
+
 }  // namespace
 
 // Members end in reverse order: sockets, calls, sessions, and last the engine, which detaches.
@@ -71,6 +83,8 @@ struct Daemon::State {
         journal(std::move(patches)),
         guard(std::move(started_guard)),
         engine(std::move(started)),
+        boot(options.private_fd ? std::vector<std::string>()
+                                : BootLines(options.config.definitions)),
         sessions(ActionsOn(*engine)),
         connections(context, options.config.admin_group) {}
 
@@ -95,9 +109,10 @@ struct Daemon::State {
   Guard guard;
   int short_lived_guards = 0;
   std::unique_ptr<engine::Engine> engine;
+  BootDefinitions boot;
   Authorizer authorizer;
   Sessions sessions;
-  ServiceContext context{*engine, authorizer, sessions, options.config.limits};
+  ServiceContext context{*engine, authorizer, sessions, options.config.limits, boot};
   Connections connections;
   std::vector<std::unique_ptr<ServiceSet>> tls;
   std::list<UnixListener> listeners;  // addresses stay: the loop refers to them
@@ -131,6 +146,7 @@ Result<std::unique_ptr<Daemon>> Daemon::Start(DaemonOptions options, UniqueFd si
   SweepKernel();
   auto state = std::make_unique<State>(std::move(options), std::move(signals), std::move(journal),
                                        std::move(guard), std::move(engine));
+  state->boot.DefineInKernel(*state->engine);
   PROBED_RETURN_IF_ERROR(state->loop.Open());
   PROBED_RETURN_IF_ERROR(state->WatchSignals());
   PROBED_RETURN_IF_ERROR(state->WatchGuard());

@@ -22,6 +22,8 @@ struct Arguments {
   std::vector<std::string> listen;
   std::optional<int> private_fd;
   std::string config_path = kConfigPath;
+  std::vector<std::string> probe_events;
+  std::string definitions;
   std::string log_level;
   std::string log_format;
   bool check_config = false;
@@ -34,6 +36,12 @@ void Declare(CLI::App& app, Arguments& arguments) {
                  "serve this connected socket only, give every target back when it closes");
   app.add_option("--config", arguments.config_path, "configuration file; FILE.d/*.toml go over it")
       ->capture_default_str();
+  app.add_option(
+      "--probe-event", arguments.probe_events,
+      "definitions to start with, in the syntax of the kernel's command line: ';' between "
+      "two, ',' for a blank; may be repeated");
+  app.add_option("--definitions", arguments.definitions,
+                 "directory with files of definition lines to start with");
   app.add_option("--log-level", arguments.log_level,
                  "trace, debug, info, warning, error, critical or off");
   app.add_option("--log-format", arguments.log_format, "text or json");
@@ -46,6 +54,10 @@ Result<Config> ConfigOf(const Arguments& arguments) {
   PROBED_TRY(Config config,
              LoadConfig(arguments.config_path, arguments.config_path != kConfigPath));
   if (!arguments.listen.empty()) config.listen = arguments.listen;
+  config.definitions.probe_events.insert(config.definitions.probe_events.end(),
+                                         arguments.probe_events.begin(),
+                                         arguments.probe_events.end());
+  if (!arguments.definitions.empty()) config.definitions.directory = arguments.definitions;
   if (!arguments.log_level.empty()) config.log_level = arguments.log_level;
   if (!arguments.log_format.empty()) config.log_format = arguments.log_format;
   PROBED_RETURN_IF_ERROR(CheckConfig(config));

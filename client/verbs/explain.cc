@@ -21,6 +21,7 @@ struct ExplainOptions {
   TargetOption target;
   std::string location;
   bool stats = false;
+  bool kernel = false;
   bool json = false;
 };
 
@@ -52,7 +53,8 @@ std::string Text(const v1::ExplainLocationResponse& place) {
   if (!place.symbol().empty()) {
     text += fmt::format("  symbol       {} ({} bytes)\n", place.symbol(), place.function_size());
   }
-  text += fmt::format("  instruction  {}  [{}]\n", place.instruction(), place.bytes());
+  if (!place.instruction().empty())
+    text += fmt::format("  instruction  {}  [{}]\n", place.instruction(), place.bytes());
   if (!place.on_boundary()) text += "  boundary     no: inside an instruction\n";
   text += fmt::format("  mechanism    {}", Word(place.mechanism()));
   if (!place.reason().empty()) text += fmt::format("\n  because      {}", place.reason());
@@ -76,7 +78,7 @@ ExitCode ExplainFile(const ExplainOptions& options, const std::string& target, A
 }
 
 ExitCode Explain(const ExplainOptions& options, Api& api, Talk& talk) {
-  auto target = FindTarget(api, options.target);
+  auto target = options.kernel ? kKernelParent : FindTarget(api, options.target);
   if (!target) return talk.Fail(target.error());
   if (options.stats) return ExplainFile(options, *target, api, talk);
   v1::ExplainLocationRequest request;
@@ -103,6 +105,8 @@ void AddExplain(CLI::App& app, Invocation& invocation) {
                     Fallback::kPrivateDaemon);
               });
   verb->add_option("PLACE", options->location, "PATH:0xOFFSET or PATH:SYMBOL[+OFFSET]")->required();
+  verb->add_flag("--kernel", options->kernel,
+                 "PLACE is in the kernel: [MODULE:]SYMBOL[+OFFSET] or 0xADDRESS");
   verb->add_flag("--stats", options->stats, "Count all places of a file; PLACE is its PATH");
   AddTargetOption(*verb, options->target);
   AddJsonOption(*verb, options->json);

@@ -9,6 +9,9 @@
 
 namespace probed::client {
 
+// The running kernel, as a parent of probes, symbols and locations.
+inline const Reply<std::string> kKernelParent{"targets/kernel"};
+
 // The resource name of the attached target; "" when the options name none. NOT_ATTACHED.
 Reply<std::string> FindTarget(Api& api, const TargetOption& option);
 // The same, "targets/-" when the options name none.

@@ -20,6 +20,7 @@ struct SymbolOptions {
   std::string pattern;
   uint64_t limit = 1000;
   bool modules = false;
+  bool kernel = false;
   bool json = false;
 };
 
@@ -33,6 +34,14 @@ std::string SymbolLine(const v1::Symbol& symbol) {
   }
   for (const auto& alias : symbol.aliases())
     line += fmt::format("  ={}", alias);
+  return line;
+}
+
+std::string KernelLine(const v1::Symbol& symbol) {
+  std::string line =
+      fmt::format("{:016x}  {:6}  {}", symbol.address(), symbol.size(), symbol.name());
+  if (symbol.module() != "vmlinux") line += fmt::format("  [{}]", symbol.module());
+  if (!symbol.obstacle().empty()) line += fmt::format("  no probe: {}", symbol.obstacle());
   return line;
 }
 
@@ -51,7 +60,9 @@ std::string SymbolJson(const v1::Symbol& symbol) {
   json.Key("aliases").BeginArray();
   for (const auto& alias : symbol.aliases())
     json.String(alias);
-  json.EndArray().EndObject();
+  json.EndArray();
+  if (!symbol.obstacle().empty()) json.Key("obstacle").String(symbol.obstacle());
+  json.EndObject();
   return line;
 }
 
@@ -108,6 +119,7 @@ std::string Suggestions(v1::SearchSymbolsRequest request, Api& api) {
 
 Error NothingFound(const v1::SearchSymbolsRequest& request, Api& api) {
   std::string where = request.path().empty() ? "the target" : request.path();
+  if (request.parent() == kKernelParent) where = "the kernel";
   Error error{.code = ErrorCode::kNotFound,
               .reason = "SYMBOL_NOT_FOUND",
               .message = fmt::format("no function of {} is called {}", where, request.pattern()),
@@ -122,8 +134,14 @@ Error NothingFound(const v1::SearchSymbolsRequest& request, Api& api) {
   return error;
 }
 
+// Addresses and sizes are zero where the kernel hides them.
+std::string Line(const SymbolOptions& options, const v1::Symbol& symbol) {
+  if (options.json) return SymbolJson(symbol);
+  return options.kernel ? KernelLine(symbol) : SymbolLine(symbol);
+}
+
 ExitCode Symbols(const SymbolOptions& options, Api& api, Talk& talk) {
-  auto parent = FindTarget(api, options.target);
+  auto parent = options.kernel ? kKernelParent : FindTarget(api, options.target);
   if (!parent) return talk.Fail(parent.error());
   if (options.modules) return Modules(options, *parent, api, talk);
   v1::SearchSymbolsRequest request;
@@ -134,7 +152,7 @@ ExitCode Symbols(const SymbolOptions& options, Api& api, Talk& talk) {
   if (!symbols) return talk.Fail(symbols.error());
   if (symbols->empty()) return talk.Fail(NothingFound(request, api));
   for (const auto& symbol : *symbols) {
-    PrintLine(options.json ? SymbolJson(symbol) : SymbolLine(symbol));
+    PrintLine(Line(options, symbol));
   }
   if (symbols->size() == options.limit) {
     talk.Note(fmt::format("the first {}; --limit shows more", options.limit));
@@ -148,7 +166,7 @@ void AddSymbols(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<SymbolOptions>();
   CLI::App* verb =
       AddVerb(app, invocation, "symbols",
-              "List functions of a file or of an attached target.\n"
+              "List functions of a file, of an attached target or of the kernel.\n"
               "Example: probectl symbols --path /usr/bin/bash 'read*'",
               [options, &invocation](Talk& talk) {
                 return WithDaemon(
@@ -157,6 +175,7 @@ void AddSymbols(CLI::App& app, Invocation& invocation) {
               });
   verb->add_option("PATTERN", options->pattern, "Shell pattern of names; without: all");
   AddTargetOption(*verb, options->target);
+  verb->add_flag("--kernel", options->kernel, "Functions of the running kernel");
   verb->add_option("--path", options->path, "One file; without: all modules of the target")
       ->type_name("FILE");
   verb->add_option("--limit", options->limit, "At most so many (1000)")

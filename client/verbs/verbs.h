@@ -28,6 +28,7 @@ void AddWatch(CLI::App& app, Invocation& invocation);
 void AddCheck(CLI::App& app, Invocation& invocation);
 void AddExplain(CLI::App& app, Invocation& invocation);
 void AddSymbols(CLI::App& app, Invocation& invocation);
+void AddKernel(CLI::App& app, Invocation& invocation);
 void AddSites(CLI::App& app, Invocation& invocation);
 void AddProfile(CLI::App& app, Invocation& invocation);
 void AddOptimization(CLI::App& app, Invocation& invocation);
@@ -36,9 +37,10 @@ void AddCompletion(CLI::App& app, Invocation& invocation);
 
 // In the order of --help.
 inline constexpr void (*kVerbs[])(CLI::App&, Invocation&) = {
-    AddRun,     AddAttach,  AddTrace,   AddDetach,  AddTargets,      AddDefine, AddDelete,
-    AddList,    AddEnable,  AddDisable, AddFilter,  AddTrigger,      AddWatch,  AddCheck,
-    AddExplain, AddSymbols, AddSites,   AddProfile, AddOptimization, AddStatus, AddCompletion,
+    AddRun,     AddAttach,       AddTrace,   AddDetach,     AddTargets, AddDefine,
+    AddDelete,  AddList,         AddEnable,  AddDisable,    AddFilter,  AddTrigger,
+    AddWatch,   AddCheck,        AddExplain, AddSymbols,    AddKernel,  AddSites,
+    AddProfile, AddOptimization, AddStatus,  AddCompletion,
 };
 
 }  // namespace probed::client

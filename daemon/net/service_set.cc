@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "daemon/services/events.h"
+#include "daemon/services/kernel.h"
 #include "daemon/services/probes.h"
 #include "daemon/services/server.h"
 #include "daemon/services/symbols.h"
@@ -74,19 +75,21 @@ struct ServiceSet::Services {
         probes(context, caller),
         events(context, caller),
         symbols(context, caller),
-        server(context, caller) {}
+        server(context, caller),
+        kernel(caller) {}
 
   TargetService targets;
   ProbeService probes;
   EventService events;
   SymbolService symbols;
   ServerService server;
+  KernelService kernel;
 
   void AddTo(grpc::ServerBuilder& builder) {
     for (grpc::Service* service :
          {static_cast<grpc::Service*>(&targets), static_cast<grpc::Service*>(&probes),
           static_cast<grpc::Service*>(&events), static_cast<grpc::Service*>(&symbols),
-          static_cast<grpc::Service*>(&server)})
+          static_cast<grpc::Service*>(&server), static_cast<grpc::Service*>(&kernel)})
       builder.RegisterService(service);
   }
 };
@@ -146,7 +149,7 @@ void ServiceSet::SetServing(bool serving) {
   for (const char* name :
        {v1::TargetService::service_full_name(), v1::ProbeService::service_full_name(),
         v1::EventService::service_full_name(), v1::SymbolService::service_full_name(),
-        v1::ServerService::service_full_name()})
+        v1::ServerService::service_full_name(), v1::KernelService::service_full_name()})
     health->SetServingStatus(name, serving);
   health->SetServingStatus("", serving);
 }

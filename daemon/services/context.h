@@ -8,6 +8,7 @@
 
 #include "base/unique_fd.h"
 #include "daemon/access/authorizer.h"
+#include "daemon/boot_definitions.h"
 #include "daemon/config.h"
 #include "daemon/sessions.h"
 #include "engine/engine.h"
@@ -23,6 +24,7 @@ struct ServiceContext {
   Authorizer& authorizer;
   Sessions& sessions;
   const Limits& limits;
+  const BootDefinitions& boot;
   std::stop_source stop{};  // asks the streams to end
   std::atomic<uint32_t> subscribers = 0;
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();

@@ -6,6 +6,7 @@
 #include "daemon/convert/status.h"
 #include "daemon/convert/symbol.h"
 #include "daemon/convert/text.h"
+#include "daemon/services/kernel.h"
 #include "engine/lang/place.h"
 
 namespace probed::daemon {
@@ -59,6 +60,7 @@ grpc::Status SymbolService::ListModules(grpc::ServerContext*, const v1::ListModu
 grpc::Status SymbolService::SearchSymbols(grpc::ServerContext*,
                                           const v1::SearchSymbolsRequest* request,
                                           v1::SearchSymbolsResponse* response) {
+  if (request->parent() == kKernelName) return SearchKernelSymbols(caller_, *request, *response);
   const std::string query = request->parent() + '\n' + request->path() + '\n' + request->pattern();
   const auto page = ParsePage(request->page_size(), request->page_token(), query);
   if (!page.ok()) return ToStatus(page.error());
@@ -127,6 +129,8 @@ void SymbolService::AddJump(engine::Explanation& explanation) {
 grpc::Status SymbolService::ExplainLocation(grpc::ServerContext*,
                                             const v1::ExplainLocationRequest* request,
                                             v1::ExplainLocationResponse* response) {
+  if (request->parent() == kKernelName)
+    return ExplainKernelLocation(caller_, request->location(), *response);
   const auto target = Scope(request->parent(), PathOf(request->location()));
   if (!target.ok()) return ToStatus(target.error());
   auto explanation = context_.engine.Explain(*target, request->location());

@@ -53,7 +53,9 @@ Result<engine::TargetInfo> TargetService::Join(event::TargetId target,
                                                const engine::AttachOptions& options) {
   auto existing = FindTarget(context_, target);
   if (existing.ok() && existing->state == engine::TargetState::kRunning) return existing;
-  return context_.engine.Attach(target.pid, options);
+  auto attached = context_.engine.Attach(target.pid, options);
+  if (attached.ok()) context_.boot.DefineIn(context_.engine, attached->id);
+  return attached;
 }
 
 // Between the check and the attach the pid may have gone to another process, or the process may
@@ -86,6 +88,7 @@ Result<engine::TargetInfo> TargetService::Launch(const v1::LaunchTargetRequest& 
                  {caller_.uid, request.session()}, [&] { return context_.engine.Launch(options); },
                  [](const engine::TargetInfo&) { return Status(); }));
   context_.authorizer.Remember(target.id, caller_);
+  context_.boot.DefineIn(context_.engine, target.id);
   return target;
 }
 

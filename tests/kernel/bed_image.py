@@ -13,6 +13,7 @@ _UNUSED_PYTHON = {"test", "idlelib", "lib2to3", "ensurepip", "tkinter", "turtled
                   "pydoc_data", "asyncio", "sqlite3", "xml", "wsgiref", "xmlrpc", "dist-packages"}
 _TEST_FOLDERS = ("", "e2e", "kernel_differential")
 _PROGRAMS = [BUILD / "tests" / "lang_kernel_differential_test"]
+_MODULES = ["drivers/net/dummy.ko"]
 _TARGETS = ["values-gcc-O1-pie-nocf", "values-gcc-O1-nopie-nocf", "counter-gcc-O2-pie-nocf",
             "hammer-gcc-O2-pie-nocf"]
 
@@ -49,7 +50,7 @@ def _add_tests(image):
         image.file(BUILD / "tests" / "targets" / name)
 
 
-def contents():
+def contents(kernel):
     image = Initramfs()
     for folder in ("/proc", "/sys", "/dev", "/tmp", "/sbin", "/run", "/root"):
         image.folder(folder)
@@ -62,4 +63,7 @@ def contents():
     image.file("/usr/bin/objdump")
     _add_python(image)
     _add_tests(image)
+    for name in _MODULES:
+        image.file(Path("/lib/modules") / kernel.release / "kernel" / name,
+                   kernel.modules / "kernel" / name)
     return image

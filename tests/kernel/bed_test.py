@@ -50,7 +50,7 @@ class Main(Bed):
         # No emulated CPU calls its time-stamp counter constant, but it is; jumps need one.
         self.boot("jumps_check", "attach_test.Attach.test_attach_watch_detach",
                   "attach_test.Attach.test_client_killed",
-                  "language_check",
+                  "language_check", "kernel_facts_check", "boot_definitions_check",
                   "differential_test.OptimizedPositionIndependent.test_fetch_arguments",
                   "differential_test.OptimizedPositionIndependent.test_return_arguments",
                   append="tsc=reliable")

@@ -21,10 +21,11 @@ def main():
     script = f"export BUILD={bed_image.BUILD}\n{sys.stdin.read()}"
     with tempfile.TemporaryDirectory(prefix="probed-bed-") as folder:
         folder = Path(folder)
-        image = bed_image.contents()
+        kernel = debian_kernel.find()
+        image = bed_image.contents(kernel)
         image.text("/etc/bed-script", script)
         image.write(folder / "initramfs")
-        console, output = machine.run(debian_kernel.find(), folder / "initramfs", folder,
+        console, output = machine.run(kernel, folder / "initramfs", folder,
                                       append=" ".join(sys.argv[1:]))
         print(console.read_text("utf-8", "replace"), file=sys.stderr)
         print(output.read_text("utf-8", "replace"), end="")

@@ -12,13 +12,13 @@ _MAY_BECOME_A_JUMP = "the out-of-line copy ends in a jump back"
 
 
 class Daemon:
-    def __init__(self, runtime_directory=None):
+    def __init__(self, runtime_directory=None, options=()):
         self._folder = tempfile.TemporaryDirectory(prefix="probed-socket-")
         self.address = f"unix://{self._folder.name}/socket"
         env = environment()
         if runtime_directory:
             env["RUNTIME_DIRECTORY"] = runtime_directory
-        self.program = Program([PROBED, "--listen", self.address], env=env)
+        self.program = Program([PROBED, "--listen", self.address, *options], env=env)
 
     def __enter__(self):
         def answers():
