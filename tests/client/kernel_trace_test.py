@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import probectl
+from support import probectl, trace
 from support.daemon import Daemon
 from support.process import Program
 from support.tracefs import ROOT, Tracefs
@@ -57,6 +57,14 @@ class Kernel(unittest.TestCase):
     def kernel_uprobe(self, event):
         """On the first code of a program that nobody else runs: once each time it is run."""
         return f"p:my/{event} {self.program}:{offset_of_code(self.program):#x} sp=%sp"
+
+    def start_tracing(self, *options):
+        tracer = Program([probectl.PROBECTL, "trace", "-e", self.kernel_uprobe("a"), "--mechanism",
+                          "kernel", *options],
+                         env={**probectl.environment(), "PROBED_ADDRESS": self.daemon.address})
+        self.addCleanup(tracer.__exit__)
+        wait_until(lambda: self.listed() and self.listed()[0]["enabled"], 20, "the probe is on")
+        return tracer
 
     def event_file(self, name):
         return next(instance / "events" / name for instance in instances(self.pid)).read_text()
@@ -139,15 +147,34 @@ class Probes(Kernel):
             self.assertEqual(len(instances(self.pid)), 1)
 
 
-class Endings(Kernel):
-    def start_tracing(self):
-        tracer = Program([probectl.PROBECTL, "trace", "-e", self.kernel_uprobe("a"), "--mechanism",
-                          "kernel"],
-                         env={**probectl.environment(), "PROBED_ADDRESS": self.daemon.address})
-        self.addCleanup(tracer.__exit__)
-        wait_until(lambda: self.listed() and self.listed()[0]["enabled"], 20, "the probe is on")
-        return tracer
+class Events(Kernel):
+    def run_program(self, times):
+        """Pids of the runs, in order."""
+        pids = []
+        for _ in range(times):
+            with subprocess.Popen([self.program]) as process:
+                pids.append(process.pid)
+        return pids
 
+    def test_events_come_in_the_stream(self):
+        tracer = self.start_tracing("--count", "5")
+        pids = self.run_program(5)
+        self.assertEqual(tracer.finish(20), 0, tracer.err)
+        records = trace.records(tracer.out)
+        self.assertEqual([record.pid for record in records], pids)
+        self.assertEqual({(record.event, record.comm) for record in records}, {("a", "true")})
+        self.assertRegex(records[0].arguments, r"^sp=0x7f[0-9a-f]+$")
+
+    def test_all_that_happened_before_the_end_is_there(self):
+        tracer = self.start_tracing()
+        pids = self.run_program(20)
+        tracer.signal(signal.SIGINT)
+        self.assertEqual(tracer.finish(20), 0, tracer.err)
+        self.assertEqual([record.pid for record in trace.records(tracer.out)], pids)
+        self.assertIn("p:my/a  hits 20  missed 0  lost 0", tracer.err)
+
+
+class Endings(Kernel):
     def left(self):
         return instances(self.pid) + definitions(self.pid)
 
