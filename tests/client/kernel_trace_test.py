@@ -162,7 +162,8 @@ class Events(Kernel):
         self.assertEqual(tracer.finish(20), 0, tracer.err)
         records = trace.records(tracer.out)
         self.assertEqual([record.pid for record in records], pids)
-        self.assertEqual({(record.event, record.comm) for record in records}, {("a", "true")})
+        # Not the name: of a program that is gone when its record is read it may be unknown.
+        self.assertEqual({record.event for record in records}, {"a"})
         self.assertRegex(records[0].arguments, r"^sp=0x7f[0-9a-f]+$")
 
     def test_all_that_happened_before_the_end_is_there(self):
