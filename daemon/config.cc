@@ -76,7 +76,9 @@ struct Store {
   }
   bool operator()(std::vector<std::string>* out) const {
     const toml::array* array = node.as_array();
-    if (array == nullptr || !array->is_homogeneous(toml::node_type::string)) return false;
+    if (array == nullptr) return false;
+    // An empty one is of no type.
+    if (!array->empty() && !array->is_homogeneous(toml::node_type::string)) return false;
     out->clear();
     for (const toml::node& element : *array)
       out->push_back(*element.value<std::string>());

@@ -27,7 +27,7 @@ class Bed(unittest.TestCase):
         folder = bed_image.FOLDER / self._testMethodName
         folder.mkdir(parents=True, exist_ok=True)
         initramfs = folder / "initramfs"
-        bed_image.contents().write(initramfs)
+        bed_image.contents(_KERNEL).write(initramfs)
         checks = os.environ.get("PROBED_BED_CHECKS") or ",".join(checks)
         append = f"bed_checks={checks} {machine_options.pop('append', '')}"
         outcome = machine.boot(_KERNEL, initramfs, folder, append=append, **machine_options)
