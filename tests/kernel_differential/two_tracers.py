@@ -1,5 +1,6 @@
 """One program, one set of definitions, two tracers: the kernel through tracefs, and probed."""
 
+import os
 from dataclasses import dataclass, field
 
 from support import elf, formatted, maps, probectl
@@ -26,7 +27,9 @@ class Traced:
 
 
 class Victim:
-    """values.c, loaded at a fixed address, waiting before its first call."""
+    """values.c, loaded at a fixed address, waiting before its first call. It stays on one CPU: the
+    kernel keeps a buffer for each, and what one hit leaves in two of them it may show in either
+    order, as their clocks are not the same."""
 
     def __init__(self, variant, rounds):
         self.path = target("values", f"gcc-O1-{variant}-nocf")
@@ -34,6 +37,7 @@ class Victim:
 
     def __enter__(self):
         self.program.wait_for("ready")
+        os.sched_setaffinity(self.program.pid, {min(os.sched_getaffinity(self.program.pid))})
         return self
 
     def __exit__(self, *_):
