@@ -383,7 +383,7 @@ TEST_F(OptimizedTest, SixtyFourThreadsRunThroughManyChanges) {
 
 // A timer of 200 us, faster than several steps may take, then signals as fast as they are handled.
 class OptimizedStormTest : public OptimizedTest, public testing::WithParamInterface<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Signals, OptimizedStormTest, testing::Values("storm 1000", "hurry 1000"));
+INSTANTIATE_TEST_SUITE_P(Signals, OptimizedStormTest, testing::Values("storm 1000", "hurry 300"));
 
 TEST_P(OptimizedStormTest, SignalsFindTheProgramInItsOwnCode) {
   events_.reset();
