@@ -80,8 +80,8 @@ void ModuleWatcher::HookLinker(tracee::Stopped& stopped, ProcessState& state,
 void ModuleWatcher::HookUnwinders(tracee::Stopped& stopped, ProcessState& state,
                                   const AddressSpace& space) {
   const auto& probes = state.group->probes;
-  bool hijacks = std::any_of(probes.begin(), probes.end(),
-                             [](const auto& probe) { return probe->hijacks(); });
+  bool hijacks =
+      std::any_of(probes.begin(), probes.end(), [](const auto& probe) { return probe->hijacks(); });
   if (!hijacks) return;
   for (const auto& module : space.map().modules()) {
     if (!HasCode(module)) continue;
