@@ -30,7 +30,11 @@ class Bed(unittest.TestCase):
         bed_image.contents(_KERNEL).write(initramfs)
         checks = os.environ.get("PROBED_BED_CHECKS") or ",".join(checks)
         append = f"bed_checks={checks} {machine_options.pop('append', '')}"
-        outcome = machine.boot(_KERNEL, initramfs, folder, append=append, **machine_options)
+        for _ in range(2):  # an emulated kernel stands still now and then, a soft lockup
+            outcome = machine.boot(_KERNEL, initramfs, folder, append=append, seconds=270,
+                                   **machine_options)
+            if outcome.done:
+                break
         initramfs.unlink()
         self._judge(outcome)
 
@@ -46,6 +50,8 @@ class Bed(unittest.TestCase):
 
 
 class Main(Bed):
+    """By `./dev bed`: on two emulated CPUs this kernel locks up in about one run of three."""
+
     def test_main(self):
         # No emulated CPU calls its time-stamp counter constant, but it is; jumps need one.
         self.boot("jumps_check", "attach_test.Attach.test_attach_watch_detach",

@@ -52,6 +52,9 @@ std::string Comparable(const std::string& line) {
   if (cpu == line.npos || text == line.npos) return line;
   std::string context = line.substr(cpu, 11);
   context[7] = '.';
+  // In a uprobe's handler the kernel takes one off a preemption count of none, which borrows from
+  // the bits that the other flags are made of: they differ by chance.
+  if (context.ends_with("ff")) context.replace(6, 3, "...");
   return context + line.substr(text);
 }
 
