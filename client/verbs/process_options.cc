@@ -11,8 +11,8 @@
 namespace probed::client {
 namespace {
 
-// Of one call; the next begins when it has ended without an answer.
-constexpr int kWaitSeconds = 5;
+// Of one call, less than the shortest --timeout; the next begins when it has found nothing.
+constexpr int kWaitNanoseconds = 500'000'000;
 
 Result<uint32_t> UserId(const std::string& user) {
   uint32_t id = 0;
@@ -104,7 +104,7 @@ Reply<std::vector<int>> FindPids(const ProcessOptions& options, v1::FindProcesse
     if (!pids.empty()) return pids;
     if (!options.wait) return tl::unexpected(NoSuchProcess(options));
     if (!waiting) talk.Note(fmt::format("waiting for a process that has {}", Describe(options)));
-    selection.mutable_wait()->set_seconds(kWaitSeconds);
+    selection.mutable_wait()->set_nanos(kWaitNanoseconds);
   }
 }
 

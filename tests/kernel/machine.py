@@ -30,6 +30,9 @@ class Outcome:
         return "\n".join(text.splitlines()[-lines:])
 
 
+STOOD_STILL = "the machine"  # in the place of a check's name
+
+
 def run(kernel, initramfs, folder, *, append="", cpu="max", cpus=2, seconds=600):
     """Runs the machine until it powers itself off; returns what each serial port said, as files.
 
@@ -51,7 +54,7 @@ def boot(kernel, initramfs, folder, **options):
     try:
         run(kernel, initramfs, folder, **options)
     except subprocess.TimeoutExpired as late:
-        outcome.failed["the machine"] = f"did not power off within {late.timeout} s"
+        outcome.failed[STOOD_STILL] = f"did not power off within {late.timeout} s"
     outcome.seconds = time.monotonic() - started
     for line in (folder / "results").read_text("utf-8", "replace").splitlines():
         _take(outcome, line.rstrip("\r"))
