@@ -21,6 +21,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "daemon/boot_definitions.h"
 #include "daemon/services/event_stream.h"
 #include "engine/event/drainer.h"
 #include "engine/lang/packed_hit.h"
@@ -120,7 +121,7 @@ class Rings final : public event::RingSource {
 class Service final : public v1::EventService::Service {
  public:
   Service(engine::Engine& engine, event::Hub& hub)
-      : sessions_({}), context_{engine, authorizer_, sessions_, limits_}, hub_(hub) {}
+      : sessions_({}), context_{engine, authorizer_, sessions_, limits_, boot_}, hub_(hub) {}
 
   grpc::Status WatchEvents(grpc::ServerContext* call, const v1::WatchEventsRequest* request,
                            grpc::ServerWriter<v1::WatchEventsResponse>* writer) override {
@@ -149,6 +150,7 @@ class Service final : public v1::EventService::Service {
   daemon::Authorizer authorizer_;
   daemon::Sessions sessions_;
   daemon::Limits limits_;
+  const daemon::BootDefinitions boot_{{}};
   daemon::ServiceContext context_;
   event::Hub& hub_;
   std::atomic<bool> watched_ = false;

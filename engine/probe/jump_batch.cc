@@ -182,27 +182,45 @@ bool JumpBatch::DropReturnedTo(std::vector<Ready>& ready) {
 }
 
 // Out of the site's old copy, whose way back leads into the region, and off the bytes that change.
-// A hit that was taken by a trap is not taken again.
-void JumpBatch::Enter(tracee::Stopped& thread) {
+// A hit that was taken by a trap is not taken again. True: the thread goes on in the detour.
+bool JumpBatch::Enter(tracee::Stopped& thread, const Site& site, const Optimization& optimization) {
   user_regs_struct regs = thread.regs();
-  const Site* copied = state_.sites.FindByCopy(RemoteAddr{regs.rip});
-  const Site* site = copied != nullptr ? copied : state_.sites.FindDisplacing(RemoteAddr{regs.rip});
-  if (site == nullptr || !site->optimization()) return;
-  const Optimization& optimization = *site->optimization();
-  if (copied != nullptr) {
-    arch::LeaveCopy(site->copy(), site->instruction(), site->address().value,
-                    site->copy_address().value, regs);
+  const bool in_copy = state_.sites.FindByCopy(RemoteAddr{regs.rip}) == &site;
+  if (in_copy) {
+    arch::LeaveCopy(site.copy(), site.instruction(), site.address().value,
+                    site.copy_address().value, regs);
   }
   RemoteAddr ip{regs.rip};
-  bool at_start = ip == site->address();
-  if (at_start && copied == nullptr) return;
-  if (ip >= site->address() && ip < optimization.region_end()) {
-    auto place = at_start ? std::optional(optimization.displaced().value)
-                          : arch::EnterRegionCopy(optimization.detour.region,
-                                                  optimization.displaced().value, ip.value);
-    if (place) regs.rip = *place;
+  bool at_start = ip == site.address();
+  if (at_start && !in_copy) return false;
+  std::optional<uint64_t> place;
+  if (at_start) {
+    place = optimization.displaced().value;
+  } else if (ip > site.address() && ip < optimization.region_end()) {
+    place =
+        arch::EnterRegionCopy(optimization.detour.region, optimization.displaced().value, ip.value);
   }
+  if (place) regs.rip = *place;
   thread.mutable_regs() = regs;
+  thread.FlushRegs();
+  return place.has_value();
+}
+
+// Before a byte is changed: if we die between, displaced instructions do what the program's would.
+std::unordered_set<const Site*> JumpBatch::EnterAll(const std::vector<Ready>& selected) {
+  std::unordered_set<const Site*> entered;
+  for (tracee::Stopped* thread : threads_) {
+    RemoteAddr ip{thread->regs().rip};
+    const Site* copied = state_.sites.FindByCopy(ip);
+    auto after = std::upper_bound(
+        selected.begin(), selected.end(), copied != nullptr ? copied->address() : ip,
+        [](RemoteAddr at, const Ready& entry) { return at < entry.first->address(); });
+    if (after == selected.begin()) continue;
+    const auto& [site, optimization] = *std::prev(after);
+    bool concerned = copied != nullptr ? copied == site : ip < optimization->region_end();
+    if (concerned && Enter(*thread, *site, *optimization)) entered.insert(site);
+  }
+  return entered;
 }
 
 // One in so many goes on where the other mechanism has left off; seconds are of another clock.
@@ -242,6 +260,7 @@ Result<bool> JumpBatch::Optimize(std::vector<std::shared_ptr<Optimization>> read
   std::vector<Ready> selected = Select(std::move(ready), code);
   bool may_change = DropInterrupted(selected);
   may_change |= DropReturnedTo(selected);
+  const auto entered = EnterAll(selected);
   for (const auto& [site, optimization] : selected) {
     Status done = Journal(*optimization);
     if (done.ok()) done = site->Optimize(code, optimization);
@@ -249,12 +268,12 @@ Result<bool> JumpBatch::Optimize(std::vector<std::shared_ptr<Optimization>> read
       site->set_obstacle("");
       SampleByJump(*optimization);
       state_.sites.Reindex(*site, nullptr);
+    } else if (entered.contains(site)) {
+      site->set_obstacle(done.error().message);  // somebody is in its detour, which stays
     } else {
       GiveUp(optimization, done.error().message);
     }
   }
-  for (tracee::Stopped* thread : threads_)
-    Enter(*thread);
   return may_change;
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -47,7 +48,8 @@ class JumpBatch {
   Status Journal(const Optimization& optimization);
   void SampleByJump(const Optimization& optimization);
   void SampleByTrap(const Optimization& optimization);
-  void Enter(tracee::Stopped& thread);
+  bool Enter(tracee::Stopped& thread, const Site& site, const Optimization& optimization);
+  std::unordered_set<const Site*> EnterAll(const std::vector<Ready>& selected);
   void TakeReturnsOver(const EvaluateRest& evaluate, ReturnHandler& returns);
   void Leave(tracee::Stopped& thread, Site& site, const EvaluateRest& evaluate);
 

@@ -21,6 +21,10 @@ user_regs_struct& Stopped::mutable_regs() {
   return thread_.MutableRegs();
 }
 
+void Stopped::FlushRegs() {
+  thread_.FlushRegs();
+}
+
 void Stopped::GoToCopy(RemoteAddr copy) {
   mutable_regs().rip = copy.value;
   thread_.set_telling_ip(copy.value);

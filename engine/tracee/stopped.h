@@ -36,6 +36,8 @@ class Stopped {
   // mutable_regs() was called. A thread that died meanwhile reads as zeros (ESRCH is normal).
   const user_regs_struct& regs();
   user_regs_struct& mutable_regs();
+  // Writes them back at once: what is done next relies on it even if we die.
+  void FlushRegs();
   // Sets the ip to the start of a copy, which must tell by itself that the trap has been dealt with
   // (detour/trap_handler.h): cheaper than by mutable_regs(), where a flag has to tell.
   void GoToCopy(RemoteAddr copy);

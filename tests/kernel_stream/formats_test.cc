@@ -2,6 +2,7 @@
 // those of probe events of every type.
 
 #include <event-parse.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -25,7 +26,7 @@ std::vector<FormatFile> AllFormats(const Tracefs& tracefs) {
   std::vector<FormatFile> files;
   for (const std::string& group : tracefs.Directories("events")) {
     for (const std::string& event : tracefs.Directories("events/" + group)) {
-      auto text = tracefs.Read("events/" + group + "/" + event + "/format");
+      auto text = tracefs.Read(fmt::format("events/{}/{}/format", group, event));
       if (text.ok()) files.push_back({group, event, *std::move(text)});
     }
   }

@@ -18,7 +18,7 @@ std::optional<OwnInstance> OwnInstance::Create(const std::string& name) {
 }
 
 OwnInstance::OwnInstance(OwnInstance&& other) noexcept
-    : tracefs_(other.tracefs_),
+    : tracefs_(std::move(other.tracefs_)),
       directory_(std::exchange(other.directory_, {})),
       events_(std::move(other.events_)) {}
 
