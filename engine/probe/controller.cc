@@ -131,6 +131,8 @@ Result<DetachReport> Controller::Salvage(tracee::Process& process, const Journal
   AdoptLeftovers(state, left);
   auto prepare = [&](std::vector<tracee::Stopped*>& threads) -> Status {
     if (threads.empty()) return {};
+    for (tracee::Stopped* thread : threads)
+      if (left.call) EndCall(*thread, *left.call);
     LookAtTrapAction(*threads.front(), state);
     PROBED_RETURN_IF_ERROR(UndoJumps(threads, state, left));
     for (tracee::Stopped* thread : threads) {

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <map>
 
+#include "engine/tracee/process.h"
+
 namespace probed::probe {
 namespace {
 
@@ -17,6 +19,10 @@ constexpr size_t kMostRecords = size_t{1} << 21;
 constexpr size_t kMostBytes = kMostRecords * sizeof(JournalRecord);
 // More than there can be threads between the end of a frame and the resumption: one, in fact.
 constexpr size_t kLeastRetired = 64;
+
+// The call under way and its registers have a place of their own, before all others.
+constexpr size_t kCallRecords =
+    1 + (sizeof(user_regs_struct) + sizeof(JournalRecord) - 1) / sizeof(JournalRecord);
 
 using Records = std::span<JournalRecord>;
 
@@ -46,6 +52,8 @@ Result<std::shared_ptr<PatchJournal>> PatchJournal::Create(int file) {
   PROBED_TRY(Records records, Map(file, kMostBytes));
   return std::shared_ptr<PatchJournal>(new PatchJournal(records));
 }
+
+PatchJournal::PatchJournal(Records records) : records_(records), end_(kCallRecords) {}
 
 PatchJournal::~PatchJournal() {
   Unmap(records_);
@@ -79,6 +87,24 @@ Result<uint32_t> PatchJournal::Add(const JournalRecord& record) {
 void PatchJournal::Remove(uint32_t index) {
   SetKind(records_[index], JournalRecord::kFree);
   free_.push_back(index);
+}
+
+void PatchJournal::Begin(const tracee::Process& process, const tracee::CallUnderWay& call) {
+  JournalRecord& record = records_.front();
+  SetKind(record, JournalRecord::kFree);
+  std::memcpy(std::as_writable_bytes(records_.subspan(1)).data(), &call.regs, sizeof call.regs);
+  record.pid = process.pid();
+  record.start_ticks = process.start_ticks();
+  record.address = call.place.instruction.value;
+  record.other = call.place.parking.value;
+  record.extra = call.signal_mask;
+  record.length = 0;
+  record.unused = static_cast<uint64_t>(call.tid);
+  SetKind(record, JournalRecord::kCall);
+}
+
+void PatchJournal::End() {
+  SetKind(records_.front(), JournalRecord::kFree);
 }
 
 // The old record goes last: at every moment there is one.
@@ -168,6 +194,23 @@ size_t EndOf(int file, size_t records) {
   return std::min(records, static_cast<size_t>(end) / sizeof(JournalRecord));
 }
 
+std::optional<tracee::CallUnderWay> CallIn(Records records) {
+  if (records.size() < kCallRecords || records.front().kind != JournalRecord::kCall) return {};
+  const JournalRecord& record = records.front();
+  tracee::CallUnderWay call{
+      .tid = static_cast<pid_t>(record.unused),
+      .place = {.instruction = RemoteAddr{record.address}, .parking = RemoteAddr{record.other}},
+      .signal_mask = record.extra};
+  std::memcpy(&call.regs, &records[1], sizeof call.regs);
+  return call;
+}
+
+// Those that are one by one for themselves.
+Records Singles(Records records, size_t end) {
+  size_t start = std::min(kCallRecords, end);
+  return records.subspan(start, end - start);
+}
+
 bool IsSound(const JournalRecord& record) {
   size_t used = record.kind == JournalRecord::kPatch ? size_t{2} * record.length : record.length;
   return record.kind <= JournalRecord::kReturn && used <= record.bytes.size();
@@ -178,13 +221,17 @@ bool IsSound(const JournalRecord& record) {
 Result<std::vector<JournaledProcess>> ReadJournal(int file) {
   PROBED_TRY(Records records, MapExisting(file));
   std::map<std::pair<pid_t, uint64_t>, JournaledProcess> processes;
-  for (const JournalRecord& record : records.first(EndOf(file, records.size()))) {
-    if (record.kind == JournalRecord::kFree || !IsSound(record)) continue;
+  auto process_of = [&](const JournalRecord& record) -> JournaledProcess& {
     JournaledProcess& process = processes[{record.pid, record.start_ticks}];
     process.pid = record.pid;
     process.start_ticks = record.start_ticks;
-    process.records.push_back(record);
+    return process;
+  };
+  for (const JournalRecord& record : Singles(records, EndOf(file, records.size()))) {
+    if (record.kind == JournalRecord::kFree || !IsSound(record)) continue;
+    process_of(record).records.push_back(record);
   }
+  if (auto call = CallIn(records)) process_of(records.front()).call = call;
   if (!records.empty()) Unmap(records);
   std::vector<JournaledProcess> list;
   for (auto& [id, process] : processes)
@@ -194,11 +241,13 @@ Result<std::vector<JournaledProcess>> ReadJournal(int file) {
 
 Status StrikeOut(int file, const JournaledProcess& process) {
   PROBED_TRY(Records records, MapExisting(file));
-  for (JournalRecord& record : records.first(EndOf(file, records.size()))) {
-    if (record.pid == process.pid && record.start_ticks == process.start_ticks) {
-      SetKind(record, JournalRecord::kFree);
-    }
-  }
+  auto strike_out = [&](JournalRecord& record) {
+    bool is_its = record.pid == process.pid && record.start_ticks == process.start_ticks;
+    if (is_its) SetKind(record, JournalRecord::kFree);
+  };
+  if (!records.empty()) strike_out(records.front());
+  for (JournalRecord& record : Singles(records, EndOf(file, records.size())))
+    strike_out(record);
   if (!records.empty()) Unmap(records);
   return {};
 }

@@ -12,12 +12,14 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/address.h"
 #include "base/result.h"
+#include "engine/tracee/call_recorder.h"
 
 namespace probed::probe {
 
@@ -29,6 +31,8 @@ struct JournalRecord {
     kTrampoline,  // address
     kHandler,     // address, other: its id (rescue.h)
     kReturn,      // address: the stack slot, other: the real return, extra: grows
+    kCall,        // first of all: address, other: where it is made and waits, extra: the signal
+                  // mask, unused: the thread; the records behind it: its registers
   };
   static constexpr size_t kMostPatched = 7;
 
@@ -47,11 +51,11 @@ struct JournalRecord {
 };
 static_assert(sizeof(JournalRecord) == 64);
 
-class PatchJournal {
+class PatchJournal final : public tracee::CallRecorder {
  public:
   // `file` is empty and can be sized: a memfd, or a file on a tmpfs.
   static Result<std::shared_ptr<PatchJournal>> Create(int file);
-  ~PatchJournal();
+  ~PatchJournal() override;
   PatchJournal(const PatchJournal&) = delete;
   PatchJournal& operator=(const PatchJournal&) = delete;
 
@@ -62,10 +66,13 @@ class PatchJournal {
   void Retire(uint32_t index) { free_.push_back(index); }
   uint64_t NextNumber() { return ++number_; }
 
+  void Begin(const tracee::Process& process, const tracee::CallUnderWay& call) override;
+  void End() override;
+
  private:
-  explicit PatchJournal(std::span<JournalRecord> records) : records_(records) {}
+  explicit PatchJournal(std::span<JournalRecord> records);
   std::span<JournalRecord> records_;
-  uint32_t end_ = 0;
+  uint32_t end_;
   std::deque<uint32_t> free_;  // longest first
   uint64_t number_ = 0;
 };
@@ -130,6 +137,7 @@ struct JournaledProcess {
   pid_t pid = 0;
   uint64_t start_ticks = 0;
   std::vector<JournalRecord> records;
+  std::optional<tracee::CallUnderWay> call;
 };
 Result<std::vector<JournaledProcess>> ReadJournal(int file);
 // The process has been dealt with.

@@ -57,7 +57,8 @@ ProcessState::ProcessState(tracee::Process& traced, std::shared_ptr<ProbeGroup> 
     : process(traced),
       id{.pid = traced.pid(), .start_ticks = traced.start_ticks()},
       group(std::move(probe_group)),
-      journal(std::move(patches), id.pid, id.start_ticks) {
+      journal(patches, id.pid, id.start_ticks) {
+  process.set_call_recorder(std::move(patches));
   group->processes.push_back(this);
 }
 

@@ -1,6 +1,7 @@
 #include "engine/probe/salvage.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "engine/sys/proc.h"
+#include "engine/sys/signal.h"
 
 namespace probed::probe {
 namespace {
@@ -189,6 +191,20 @@ Status UndoJumps(std::span<tracee::Stopped* const> threads, const ProcessState& 
     if (site != nullptr && !site->armed()) site->InheritPatch();
   }
   return {};
+}
+
+void EndCall(tracee::Stopped& stopped, const tracee::CallUnderWay& call) {
+  if (stopped.tid() != call.tid) return;
+  if (call.place.Holds(RemoteAddr{stopped.regs().rip})) {
+    stopped.mutable_regs() = call.regs;
+    stopped.FlushRegs();
+  }
+  // Having run into an int3 it looks like a thread that had SIGTRAP blocked (KeepTrapSignal).
+  constexpr uint64_t kTrap = sys::SignalBit(SIGTRAP);
+  auto mask = stopped.ReadSignalMask();
+  if (!mask || (*mask | kTrap) != (tracee::kMaskOfCalls | kTrap)) return;
+  stopped.WriteSignalMask(call.signal_mask);
+  ThreadState::Of(stopped.thread()).signal_mask = call.signal_mask;
 }
 
 void CorrectInterrupted(tracee::Stopped& stopped, const ProcessState& state) {

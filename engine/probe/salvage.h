@@ -27,6 +27,8 @@ void AdoptLeftovers(ProcessState& state, const JournaledProcess& left);
 // detour leave it by themselves, because nothing is armed in it any more.
 Status UndoJumps(std::span<tracee::Stopped* const> threads, const ProcessState& state,
                  const JournaledProcess& left);
+// Back from the system call that it was making for a daemon which then died.
+void EndCall(tracee::Stopped& stopped, const tracee::CallUnderWay& call);
 // A signal that was delivered while nobody traced may have interrupted a thread that was just about
 // to return through a slot of ours: its handler then returns to the caller.
 void CorrectInterrupted(tracee::Stopped& stopped, const ProcessState& state);

@@ -18,6 +18,7 @@ std::optional<SignalAction> ExchangeAction(tracee::Stopped& stopped, int signal,
     SignalAction set, old;
   } scratch{}, before{};
   constexpr uint64_t kRedZone = 128;
+  static_assert(sizeof scratch + 15 <= tracee::kRoomOnStack);
   RemoteAddr place{(stopped.regs().rsp - kRedZone - sizeof scratch) & ~uint64_t{15}};
   if (action != nullptr) scratch.set = *action;
   auto bytes = std::as_writable_bytes(std::span(&scratch, 1));

@@ -1,7 +1,6 @@
 #include "engine/tracee/process.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "elf/module_map.h"
@@ -9,23 +8,6 @@
 #include "engine/tracee/thread.h"
 
 namespace probed::tracee {
-namespace {
-
-constexpr std::array<std::byte, 2> kSyscallBytes = {std::byte{0x0f}, std::byte{0x05}};
-
-// The first `syscall` instruction in one mapping, or 0. Bytes in the middle of another instruction
-// serve as well: the processor does not care.
-RemoteAddr FindSyscallBytes(const sys::ProcessMemory& memory, const elf::Mapping& mapping) {
-  constexpr size_t kMaxScan = 4u << 20;
-  std::vector<std::byte> bytes(std::min<uint64_t>(mapping.end - mapping.start, kMaxScan));
-  bytes.resize(memory.ReadSome(mapping.start, bytes));
-  auto found = std::search(bytes.begin(), bytes.end(), kSyscallBytes.begin(), kSyscallBytes.end());
-  if (found == bytes.end()) return {};
-  return mapping.start + static_cast<uint64_t>(found - bytes.begin());
-}
-
-}  // namespace
-
 Process::Process(pid_t pid, uint64_t start_ticks, sys::ProcessMemory memory, StopSource& stops)
     : pid_(pid),
       start_ticks_(start_ticks),
@@ -72,7 +54,7 @@ Status Process::StartOver() {
   if (std::exchange(hold_at_exec_, false)) Hold();
   arena_.Forget();
   comms_.clear();
-  syscall_instruction_ = {};
+  syscall_place_ = {};
   under_seccomp_ = false;
   CheckSeccomp(pid_);
   // An open /proc/PID/mem goes on showing the old image (proc(5)).
@@ -92,28 +74,14 @@ bool Process::CheckSeccomp(pid_t tid) {
   return under_seccomp_;
 }
 
-Result<RemoteAddr> Process::SyscallInstruction() {
-  std::array<std::byte, 2> bytes{};
-  bool still_there = syscall_instruction_.value != 0 &&
-                     memory_.ReadSome(syscall_instruction_, bytes) == bytes.size() &&
-                     bytes == kSyscallBytes;
-  if (still_there) return syscall_instruction_;
+Result<SyscallPlace> Process::FindSyscallPlace() {
+  if (syscall_place_.StandsIn(memory_)) return syscall_place_;
   PROBED_TRY(std::string text, sys::ReadMaps(pid_));
   PROBED_TRY(std::vector<elf::Mapping> mappings, elf::ParseMaps(text));
-  // The vDSO first: small, always there, and never probed.
-  std::stable_partition(mappings.begin(), mappings.end(),
-                        [](const elf::Mapping& mapping) { return mapping.path == "[vdso]"; });
-  for (const elf::Mapping& mapping : mappings) {
-    if (!mapping.executable || !mapping.readable) continue;
-    syscall_instruction_ = FindSyscallBytes(memory_, mapping);
-    if (syscall_instruction_.value != 0) return syscall_instruction_;
-  }
-  return Error{.code = ErrorCode::kFailedPrecondition,
-               .reason = "NO_SYSCALL_INSTRUCTION",
-               .message = "process " + std::to_string(pid_) +
-                          " has no system call instruction in its executable memory",
-               .hint = "",
-               .metadata = {}};
+  // Libraries are mapped above the program: a C library's loader or itself is soon found.
+  std::reverse(mappings.begin(), mappings.end());
+  PROBED_TRY(syscall_place_, tracee::FindSyscallPlace(memory_, mappings));
+  return syscall_place_;
 }
 
 }  // namespace probed::tracee

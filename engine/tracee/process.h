@@ -7,10 +7,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "engine/sys/process_memory.h"
+#include "engine/tracee/call_recorder.h"
 #include "engine/tracee/code_arena.h"
 
 namespace probed::tracee {
@@ -44,6 +46,10 @@ class Process {
   Extension* extension() const { return extension_.get(); }
   void set_extension(std::unique_ptr<Extension> extension) { extension_ = std::move(extension); }
 
+  void set_call_recorder(std::shared_ptr<CallRecorder> recorder) {
+    call_recorder_ = std::move(recorder);
+  }
+
   // The rest is for the files of engine/tracee.
 
   StopSource& stops() const { return stops_; }
@@ -69,8 +75,10 @@ class Process {
   void InheritFrom(const Process& parent);
   // True (and remembered) when `tid` is under seccomp.
   bool CheckSeccomp(pid_t tid);
-  // A `syscall` instruction in executable memory of the program, found once per image.
-  Result<RemoteAddr> SyscallInstruction();
+  // Found once per image.
+  Result<SyscallPlace> FindSyscallPlace();
+  // Null: nobody.
+  CallRecorder* call_recorder() const { return call_recorder_.get(); }
 
  private:
   Process(pid_t pid, uint64_t start_ticks, sys::ProcessMemory memory, StopSource& stops);
@@ -85,7 +93,8 @@ class Process {
   bool hold_at_exec_ = false;
   bool unresponsive_ = false;
   int holds_ = 0;
-  RemoteAddr syscall_instruction_;
+  SyscallPlace syscall_place_;
+  std::shared_ptr<CallRecorder> call_recorder_;
   mutable std::map<pid_t, std::string> comms_;
   uint64_t max_stop_ns_ = 0;
   uint64_t total_stop_ns_ = 0;

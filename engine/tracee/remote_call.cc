@@ -1,9 +1,11 @@
 #include "engine/tracee/remote_call.h"
 
+#include <span>
 #include <variant>
 
 #include "base/clock.h"
 #include "engine/sys/ptrace.h"
+#include "engine/sys/signal.h"
 #include "engine/sys/wait_status.h"
 #include "engine/tracee/process.h"
 #include "engine/tracee/stop_source.h"
@@ -95,23 +97,62 @@ Status RunTo(Thread& thread, StopKind kind, sys::Errno (*resume)(pid_t, int)) {
   return Late(thread);
 }
 
-// Blocks every signal in a stopped thread for a while, so that none is taken from the program.
-class SignalsHeldBack {
+// A thread on its way into a call of ours and back, with every signal blocked, so that none is
+// taken from the program. Whatever happens to us, somebody knows what it had before.
+class Excursion {
  public:
-  explicit SignalsHeldBack(const Thread& thread) : thread_(thread) {
-    saved_ = sys::GetSigMask(thread.tid(), mask_).ok();
-    if (saved_) sys::SetSigMask(thread.tid(), ~uint64_t{0}).Ignore();
+  Excursion(Thread& thread, const SyscallPlace& place)
+      : thread_(thread), recorder_(thread.process().call_recorder()) {
+    // A trap that has been dealt with would be delivered if we die, into the call.
+    if (thread.has_untaken_stop()) thread.TakeStop();
+    before_.tid = thread.tid();
+    before_.place = place;
+    before_.regs = thread.KernelsRegs();
+    decided_ = thread.Regs();
+    saved_mask_ = sys::GetSigMask(thread.tid(), before_.signal_mask).ok();
+    if (recorder_ != nullptr && saved_mask_) recorder_->Begin(thread.process(), before_);
+    if (saved_mask_) sys::SetSigMask(thread.tid(), kMaskOfCalls).Ignore();
+    if (place.can_park()) LeadToParking();
   }
-  SignalsHeldBack(const SignalsHeldBack&) = delete;
-  SignalsHeldBack& operator=(const SignalsHeldBack&) = delete;
-  ~SignalsHeldBack() {
-    if (saved_ && !thread_.gone()) sys::SetSigMask(thread_.tid(), mask_).Ignore();
+  Excursion(const Excursion&) = delete;
+  Excursion& operator=(const Excursion&) = delete;
+  ~Excursion() {
+    if (!thread_.gone()) ComeBack();
+    if (recorder_ != nullptr && saved_mask_) recorder_->End();
   }
 
  private:
-  const Thread& thread_;
-  uint64_t mask_ = 0;
-  bool saved_ = false;
+  // Below the red zone, where a signal would write too, and put back all the same: it may be the
+  // end of a small stack.
+  static constexpr uint64_t kBelow = 128 + kRoomOnStack + sizeof(uint64_t);
+
+  void LeadToParking() {
+    RemoteAddr slot{(before_.regs.rsp - kBelow) & ~uint64_t{7}};
+    const sys::ProcessMemory& memory = thread_.process().memory();
+    auto covered = std::as_writable_bytes(std::span(&covered_, 1));
+    if (memory.ReadSome(slot, covered) != covered.size()) return;
+    auto parking = std::as_bytes(std::span(&before_.place.parking.value, 1));
+    if (!memory.Write(slot, parking, thread_.tid()).ok()) return;
+    slot_ = slot;
+    thread_.MutableRegs().rsp = slot.value;
+  }
+
+  void ComeBack() {
+    thread_.MutableRegs() = before_.regs;
+    thread_.FlushRegs();
+    thread_.MutableRegs() = decided_;
+    auto covered = std::as_bytes(std::span(&covered_, 1));
+    if (slot_.value != 0) (void)thread_.process().memory().Write(slot_, covered, thread_.tid());
+    if (saved_mask_) sys::SetSigMask(thread_.tid(), before_.signal_mask).Ignore();
+  }
+
+  Thread& thread_;
+  CallRecorder* const recorder_;
+  CallUnderWay before_;
+  user_regs_struct decided_{};  // in the middle of a callback not yet what the kernel has
+  bool saved_mask_ = false;
+  RemoteAddr slot_;
+  uint64_t covered_ = 0;
 };
 
 // The signal of a signal-delivery-stop is lost when the stop is left without it.
@@ -175,14 +216,14 @@ Result<uint64_t> RemoteSyscall(Stopped& stopped, long number,
   Thread& thread = stopped.thread();
   Process& process = thread.process();
   if (process.CheckSeccomp(thread.tid())) return UnderSeccomp(process);
-  PROBED_TRY(RemoteAddr instruction, process.SyscallInstruction());
+  PROBED_TRY(SyscallPlace place, process.FindSyscallPlace());
   KeepSignal(thread);
   PROBED_RETURN_IF_ERROR(ReachUserBoundary(thread));
-  const user_regs_struct saved = thread.Regs();
-  SignalsHeldBack held_back(thread);
-  SetUpCall(thread, instruction, number, arguments);
-  Result<uint64_t> result = RunCall(thread);
-  if (!thread.gone()) thread.MutableRegs() = saved;
+  Result<uint64_t> result = [&] {
+    Excursion excursion(thread, place);
+    SetUpCall(thread, place.instruction, number, arguments);
+    return RunCall(thread);
+  }();
   if (!result.ok()) return result;
   constexpr uint64_t kMaxErrno = 4095;
   if (*result > ~kMaxErrno) {

@@ -1,8 +1,7 @@
 #pragma once
 // System calls made by a stopped thread on our behalf. Registers (orig_rax included, so that an
-// interrupted system call restarts) are restored whatever happens.
-// The `syscall` instruction used is one found in the target's own executable memory (vDSO or libc);
-// nothing of the target is overwritten.
+// interrupted system call restarts) are restored whatever happens; should we die before that, the
+// thread waits for whoever has what the process's CallRecorder has kept.
 
 #include <array>
 #include <cstdint>
@@ -11,6 +10,9 @@
 #include "engine/tracee/stopped.h"
 
 namespace probed::tracee {
+
+// What a call reads or writes may be in so many bytes below the red zone of the thread's stack.
+inline constexpr uint64_t kRoomOnStack = 128;
 
 // Runs the call with a deadline and returns its value; a negative errno becomes an Error.
 // Refused with SECCOMP_ACTIVE when any thread of the process is under seccomp.

@@ -198,6 +198,11 @@ const user_regs_struct& Thread::Regs() {
   return regs_;
 }
 
+const user_regs_struct& Thread::KernelsRegs() {
+  Regs();
+  return kernels_regs_;
+}
+
 user_regs_struct& Thread::MutableRegs() {
   Regs();
   regs_dirty_ = true;

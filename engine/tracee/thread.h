@@ -94,6 +94,8 @@ class Thread {
 
   const user_regs_struct& Regs();
   user_regs_struct& MutableRegs();
+  // What it would go on with if we died now.
+  const user_regs_struct& KernelsRegs();
   void FlushRegs();
   // The ip is an address that tells by itself that a trap has been dealt with: see FlushRegs().
   void set_telling_ip(uint64_t ip) { telling_ip_ = ip; }

@@ -9,6 +9,7 @@ TESTS = ROOT / "tests"
 PROBECTL = BUILD / "probectl"
 PROBED = BUILD / "probed"
 STEP_COUNTER = BUILD / "tests" / "step_counter"
+DIES_AT = BUILD / "tests" / "dies_at"
 
 
 def target(name, variant="gcc-O2-pie-nocf"):

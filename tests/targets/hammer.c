@@ -1,6 +1,7 @@
-// hammer FILE THREADS [handler]: threads call probed functions without end, check each answer and
-// count in FILE, two words each: calls, wrong answers. Ends with its standard input.
-// handler: has a SIGTRAP handler of its own, and calls only when there is a byte to read.
+// hammer FILE THREADS [handler|gentle]: threads call probed functions without end, check each
+// answer and count in FILE, two words each: calls, wrong answers. Ends with its standard input.
+// gentle: sleeps after each round. handler: has a SIGTRAP handler of its own, and calls only when
+// there is a byte to read.
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -8,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -49,7 +51,16 @@ static void call_all(struct count* count) {
 }
 
 static void* hammer(void* count) {
-  while (1) call_all(count);
+  while (1)
+    call_all(count);
+  return NULL;
+}
+
+static void* hammer_gently(void* count) {
+  while (1) {
+    call_all(count);
+    usleep(500);
+  }
   return NULL;
 }
 
@@ -62,7 +73,8 @@ static int answer_bytes(void) {
   signal(SIGTRAP, on_trap);
   char byte;
   while (read(0, &byte, 1) == 1) {
-    for (int i = 0; i < 100; ++i) call_all(counts);
+    for (int i = 0; i < 100; ++i)
+      call_all(counts);
     raise(SIGTRAP);
     printf("calls %llu wrong %llu traps %d\n", (unsigned long long)counts->calls,
            (unsigned long long)counts->wrong, (int)traps);
@@ -78,10 +90,11 @@ int main(int argc, char** argv) {
   if (counts == MAP_FAILED) return 2;
   puts("ready");
   fflush(stdout);
-  if (argc > 3) return answer_bytes();
+  int gentle = argc > 3 && strcmp(argv[3], "gentle") == 0;
+  if (argc > 3 && !gentle) return answer_bytes();
   for (int i = 0; i < threads; ++i) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, hammer, &counts[i]) != 0) return 2;
+    if (pthread_create(&thread, NULL, gentle ? hammer_gently : hammer, &counts[i]) != 0) return 2;
   }
   char byte;
   while (read(0, &byte, 1) == 1) {
