@@ -111,20 +111,26 @@ void Installer::RequestOptimization(const ProbeGroup& group) {
   }
 }
 
+// Most of the work is done while the process runs between two stops. If it executes another program
+// there, the probes are the group's already, so the exec arms them.
 Status Installer::InstallIn(ProcessState& state, const std::vector<PlannedSite>& plans) {
-  uint32_t planned_for = state.images;
+  const uint32_t planned_for = state.images;
+  Transaction transaction(state, plans);
+  auto reserve = [&](tracee::Stopped& stopped) -> Status {
+    if (state.images == planned_for) transaction.Reserve(stopped);
+    return {};
+  };
   auto install = [&](tracee::Stopped& stopped) -> Status {
-    // The probes are the group's already, so the exec has armed them.
     if (state.images != planned_for) return {};
     LookAtTrapAction(stopped, state);
-    Transaction transaction(stopped, state);
-    PROBED_RETURN_IF_ERROR(transaction.Install(plans));
-    transaction.Commit();
+    PROBED_RETURN_IF_ERROR(transaction.Install(stopped));
     watcher_.HookUnwinders(stopped, state);
     return {};
   };
   auto in_the_way = [&] { return InTheWay(state, plans); };
-  Status installed = WithBreakpoints(state, in_the_way, install);
+  Status installed = tracer_->WithOneStopped(state.process, kStopDeadline, reserve);
+  if (installed.ok() && state.images == planned_for) installed = transaction.Build();
+  if (installed.ok()) installed = WithBreakpoints(state, in_the_way, install);
   if (!installed.ok() && IsGone(installed.error())) return {};
   return installed;
 }

@@ -49,10 +49,7 @@ bool ModuleWatcher::InstallHook(tracee::Stopped& stopped, ProcessState& state, R
   if (existing != nullptr && existing->HasHook(hook)) return true;
   auto plan = planner_.PlanHook(state, address, hook);
   if (!plan.ok()) return false;
-  Transaction transaction(stopped, state);
-  if (!transaction.Install({std::move(plan).value()}).ok()) return false;
-  transaction.Commit();
-  return true;
+  return Transaction(state, {std::move(plan).value()}).InstallAtOnce(stopped).ok();
 }
 
 void ModuleWatcher::HookOffset(tracee::Stopped& stopped, ProcessState& state,
@@ -124,10 +121,8 @@ void ModuleWatcher::ArmPending(tracee::Stopped& stopped, ProcessState& state,
     std::vector<PlannedSite> plans;
     Status planned = planner_.Plan(state, space, probe, plans);
     if (planned.ok() && plans.empty()) continue;
-    Transaction transaction(stopped, state);
-    if (planned.ok()) planned = transaction.Install(plans);
+    if (planned.ok()) planned = Transaction(state, std::move(plans)).InstallAtOnce(stopped);
     probe->obstacle = planned.ok() ? "" : planned.error().ToString();
-    if (planned.ok()) transaction.Commit();
   }
 }
 

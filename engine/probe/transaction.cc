@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <unordered_set>
 
 #include "engine/detour/trap_handler.h"
 #include "engine/probe/trap_signal.h"
@@ -15,6 +16,7 @@ namespace {
 
 // Of a copy in its slot; keeps the alignment.
 constexpr size_t kCopyPlace = 16;
+constexpr size_t kSlotSize = kCopyPlace + arch::kMaxCopySize;
 
 // Whoever installs has made jumps breakpoints before, if it could.
 Error Displaced(RemoteAddr address) {
@@ -42,45 +44,67 @@ Status SyncSite(tracee::CodeMemory& code, Site& site) {
   return site.wanted() ? site.Arm(code) : site.Disarm(code);
 }
 
+bool Transaction::NeedsSite(const PlannedSite& plan) const {
+  const Site* existing = state_.sites.Find(plan.address);
+  if (existing == nullptr) return true;
+  bool unchanged = existing->armed() || existing->instruction().bytes == plan.instruction.bytes;
+  return !unchanged;  // other code lives there now
+}
+
+void Transaction::Reserve(tracee::Stopped& stopped) {
+  std::unordered_set<RemoteAddr> seen;
+  for (const PlannedSite& plan : plans_) {
+    if (!NeedsSite(plan) || !seen.insert(plan.address).second) continue;
+    auto slot =
+        state_.process.arena().Allocate(stopped, tracee::Window::Around(plan.address), kSlotSize);
+    if (!slot.ok()) no_memory_ = slot.error();
+    slots_.emplace_back(&plan, slot.ok() ? std::optional(*slot) : std::nullopt);
+  }
+}
+
 // The rest of a slot is breakpoints, so that nothing can run off a copy's end. In front of the copy
 // stands its mark.
-Status Transaction::PrepareCopy(Site& site) {
-  constexpr size_t kSlotSize = kCopyPlace + arch::kMaxCopySize;
-  auto slot =
-      state_.process.arena().Allocate(stopped_, tracee::Window::Around(site.address()), kSlotSize);
-  if (!slot.ok()) return std::move(slot).error();
-  RemoteAddr place = *slot + kCopyPlace;
+Status Transaction::BuildCopy(Site& site, RemoteAddr slot) {
+  RemoteAddr place = slot + kCopyPlace;
   auto copy = arch::BuildCopy(site.instruction(), site.address().value, place.value);
   if (!copy.ok()) {
-    state_.process.arena().Free(*slot, kSlotSize);
+    state_.process.arena().Free(slot, kSlotSize);
     return std::move(copy).error();
   }
   std::vector<uint8_t> code(kSlotSize, kBreakpointByte);
   std::memcpy(&code[kCopyPlace - sizeof detour::kCopyMark], &detour::kCopyMark,
               sizeof detour::kCopyMark);
   std::copy(copy->code.begin(), copy->code.end(), code.begin() + kCopyPlace);
-  copies_.push_back({.address = *slot, .code = std::move(code)});
+  copies_.push_back({.address = slot, .code = std::move(code)});
   site.set_copy(place, std::move(copy).value());
   return {};
 }
 
-Status Transaction::PrepareSite(const PlannedSite& plan) {
-  if (state_.sites.FindDisplacing(plan.address) != nullptr) return Displaced(plan.address);
-  Site* existing = state_.sites.Find(plan.address);
-  if (existing != nullptr) {
-    bool unchanged = existing->armed() || existing->instruction().bytes == plan.instruction.bytes;
-    if (unchanged) return {};
-    state_.sites.Erase(plan.address);  // other code lives here now
-  }
+Status Transaction::BuildSite(const PlannedSite& plan, std::optional<RemoteAddr> slot) {
   auto site = std::make_unique<Site>(plan.address, plan.place, plan.instruction);
-  Status prepared = PrepareCopy(*site);
-  if (!prepared.ok() && !site->is_emulated()) return prepared;
+  Status built = slot ? BuildCopy(*site, *slot) : Status(*no_memory_);
+  if (!built.ok() && !site->is_emulated()) return built;
+  state_.sites.Erase(plan.address);
   state_.sites.Insert(std::move(site));
   return {};
 }
 
+// What cannot be written now is written in the stop that follows.
+Status Transaction::Build() {
+  Status built;
+  for (const auto& [plan, slot] : slots_) {
+    if (built.ok()) {
+      built = BuildSite(*plan, slot);
+    } else if (slot) {
+      state_.process.arena().Free(*slot, kSlotSize);
+    }
+  }
+  if (built.ok() && state_.process.memory().CanWriteRunning()) (void)WriteCopies(0);
+  return built;
+}
+
 // Neighbouring slots go out in one write: a request may bring thousands.
-Status Transaction::WriteCopies() {
+Status Transaction::WriteCopies(pid_t stopped_tid) {
   std::sort(copies_.begin(), copies_.end(),
             [](const auto& a, const auto& b) { return a.address < b.address; });
   for (size_t i = 0; i < copies_.size();) {
@@ -89,57 +113,73 @@ Status Transaction::WriteCopies() {
     for (; i < copies_.size() && copies_[i].address == start + run.size(); ++i) {
       run.insert(run.end(), copies_[i].code.begin(), copies_[i].code.end());
     }
-    PROBED_RETURN_IF_ERROR(stopped_.WriteMemory(start, std::as_bytes(std::span(run))));
+    auto bytes = std::as_bytes(std::span(run));
+    PROBED_RETURN_IF_ERROR(state_.process.memory().Write(start, bytes, stopped_tid));
   }
   copies_.clear();
   return {};
 }
 
-Status Transaction::PrepareTrampoline(RemoteAddr near) {
-  if (state_.trampoline.value != 0) return {};
-  auto slot =
-      state_.process.arena().Allocate(stopped_, tracee::Window::Around(near), arch::kMaxCopySize);
+Status Transaction::PrepareTrampoline(tracee::Stopped& stopped) {
+  auto hijacks = [](const PlannedSite& plan) { return plan.probe && plan.probe->hijacks(); };
+  auto first = std::find_if(plans_.begin(), plans_.end(), hijacks);
+  if (first == plans_.end() || state_.trampoline.value != 0) return {};
+  auto slot = state_.process.arena().Allocate(stopped, tracee::Window::Around(first->address),
+                                              arch::kMaxCopySize);
   if (!slot.ok()) return std::move(slot).error();
   std::vector<uint8_t> code(arch::kMaxCopySize, kBreakpointByte);
-  PROBED_RETURN_IF_ERROR(stopped_.WriteMemory(*slot, std::as_bytes(std::span(code))));
+  PROBED_RETURN_IF_ERROR(stopped.WriteMemory(*slot, std::as_bytes(std::span(code))));
   state_.trampoline = *slot;
   return state_.journal.Put({.kind = JournalRecord::kTrampoline, .address = slot->value});
 }
 
 // A target in which that is not possible is probed nevertheless.
-void Transaction::PrepareRescue(RemoteAddr near) {
-  if (!state_.journal.is_kept()) return;
-  if (state_.rescue.Prepare(stopped_, state_.journal, near).ok()) InstallRescue(stopped_, state_);
+void Transaction::PrepareRescue(tracee::Stopped& stopped) {
+  if (!state_.journal.is_kept() || plans_.empty()) return;
+  Status prepared = state_.rescue.Prepare(stopped, state_.journal, plans_.front().address);
+  if (prepared.ok()) InstallRescue(stopped, state_);
 }
 
+// While its threads were being stopped the program may have unmapped the code, or the module list
+// changed, with which it has been attached already.
 Status Transaction::Attach(tracee::CodeMemory& code, const PlannedSite& plan) {
   Site* site = state_.sites.Find(plan.address);
+  if (site == nullptr || (plan.probe && site->Carries(*plan.probe))) return {};
   added_.push_back({.site = site, .probe = plan.probe, .hook = plan.hook});
   PROBED_RETURN_IF_ERROR(state_.journal.Put(RecordOf(*site, plan.reference_counter)));
-  if (plan.reference_counter) site->SetReferenceCounter(stopped_, *plan.reference_counter);
+  if (plan.reference_counter) site->SetReferenceCounter(code.stopped(), *plan.reference_counter);
   if (plan.probe) site->AddProbe(plan.probe);
   if (plan.hook) site->AddHook(*plan.hook);
   return SyncSite(code, *site);
 }
 
-Status Transaction::Install(const std::vector<PlannedSite>& plans) {
-  for (const auto& plan : plans) {
-    PROBED_RETURN_IF_ERROR(PrepareSite(plan));
-    if (plan.probe && plan.probe->hijacks()) {
-      PROBED_RETURN_IF_ERROR(PrepareTrampoline(plan.address));
-    }
-  }
-  PROBED_RETURN_IF_ERROR(WriteCopies());
-  if (!plans.empty()) PrepareRescue(plans.front().address);
-  tracee::CodeMemory code(stopped_);
-  for (const auto& plan : plans)
+Status Transaction::AttachAll(tracee::Stopped& stopped) {
+  for (const PlannedSite& plan : plans_)
+    if (state_.sites.FindDisplacing(plan.address) != nullptr) return Displaced(plan.address);
+  PROBED_RETURN_IF_ERROR(PrepareTrampoline(stopped));
+  PROBED_RETURN_IF_ERROR(WriteCopies(stopped.tid()));
+  PrepareRescue(stopped);
+  tracee::CodeMemory code(stopped);
+  for (const PlannedSite& plan : plans_)
     PROBED_RETURN_IF_ERROR(Attach(code, plan));
   return {};
 }
 
+Status Transaction::Install(tracee::Stopped& stopped) {
+  Status attached = AttachAll(stopped);
+  if (!attached.ok()) Rollback(stopped);
+  return attached;
+}
+
+Status Transaction::InstallAtOnce(tracee::Stopped& stopped) {
+  Reserve(stopped);
+  PROBED_RETURN_IF_ERROR(Build());
+  return Install(stopped);
+}
+
 // Sites that nobody wants any more stay in the table, disarmed: see site_table.h.
-void Transaction::Rollback() {
-  tracee::CodeMemory code(stopped_);
+void Transaction::Rollback(tracee::Stopped& stopped) {
+  tracee::CodeMemory code(stopped);
   for (auto added = added_.rbegin(); added != added_.rend(); ++added) {
     if (added->probe) added->site->RemoveProbe(*added->probe);
     if (added->hook) added->site->RemoveHook(*added->hook);

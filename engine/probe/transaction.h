@@ -1,8 +1,10 @@
 #pragma once
-// Puts planned sites into one process, all or none: out-of-line copies first, breakpoints last.
-// One stopped thread is enough, because each breakpoint is one byte. Tracer thread only.
+// Puts planned sites into one process, all or none: memory first, then out-of-line copies,
+// breakpoints last. One stopped thread is enough, because each breakpoint is one byte; for a large
+// request the process may run while copies are made. Tracer thread only.
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,13 +17,18 @@ namespace probed::probe {
 
 class Transaction {
  public:
-  Transaction(tracee::Stopped& stopped, ProcessState& state) : stopped_(stopped), state_(state) {}
-  ~Transaction() { Rollback(); }
+  Transaction(ProcessState& state, std::vector<PlannedSite> plans)
+      : state_(state), plans_(std::move(plans)) {}
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
 
-  Status Install(const std::vector<PlannedSite>& plans);
-  void Commit() { added_.clear(); }
+  // In this order. The process must not execute another program meanwhile; after an error nothing
+  // more is to be done.
+  void Reserve(tracee::Stopped& stopped);
+  Status Build();
+  Status Install(tracee::Stopped& stopped);
+  // All of that in one stop.
+  Status InstallAtOnce(tracee::Stopped& stopped);
 
  private:
   struct Added {
@@ -34,16 +41,20 @@ class Transaction {
     std::vector<uint8_t> code;
   };
 
-  Status PrepareSite(const PlannedSite& plan);
-  Status PrepareCopy(Site& site);
-  Status WriteCopies();
-  Status PrepareTrampoline(RemoteAddr near);
-  void PrepareRescue(RemoteAddr near);
+  bool NeedsSite(const PlannedSite& plan) const;
+  Status BuildSite(const PlannedSite& plan, std::optional<RemoteAddr> slot);
+  Status BuildCopy(Site& site, RemoteAddr slot);
+  Status WriteCopies(pid_t stopped_tid);
+  Status PrepareTrampoline(tracee::Stopped& stopped);
+  void PrepareRescue(tracee::Stopped& stopped);
+  Status AttachAll(tracee::Stopped& stopped);
   Status Attach(tracee::CodeMemory& code, const PlannedSite& plan);
-  void Rollback();
+  void Rollback(tracee::Stopped& stopped);
 
-  tracee::Stopped& stopped_;
   ProcessState& state_;
+  const std::vector<PlannedSite> plans_;
+  std::vector<std::pair<const PlannedSite*, std::optional<RemoteAddr>>> slots_;  // of new sites
+  std::optional<Error> no_memory_;  // why some have none
   std::vector<CopyToWrite> copies_;
   std::vector<Added> added_;
 };

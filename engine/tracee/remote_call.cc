@@ -97,7 +97,7 @@ Status RunTo(Thread& thread, StopKind kind, sys::Errno (*resume)(pid_t, int)) {
   return Late(thread);
 }
 
-// A thread on its way into a call of ours and back, with every signal blocked, so that none is
+// A thread on its way into a call of ours and back, with signals blocked, so that none is
 // taken from the program. Whatever happens to us, somebody knows what it had before.
 class Excursion {
  public:
@@ -111,7 +111,7 @@ class Excursion {
     decided_ = thread.Regs();
     saved_mask_ = sys::GetSigMask(thread.tid(), before_.signal_mask).ok();
     if (recorder_ != nullptr && saved_mask_) recorder_->Begin(thread.process(), before_);
-    if (saved_mask_) sys::SetSigMask(thread.tid(), kMaskOfCalls).Ignore();
+    if (saved_mask_) BlockSignals();
     if (place.can_park()) LeadToParking();
   }
   Excursion(const Excursion&) = delete;
@@ -125,6 +125,11 @@ class Excursion {
   // Below the red zone, where a signal would write too, and put back all the same: it may be the
   // end of a small stack.
   static constexpr uint64_t kBelow = 128 + kRoomOnStack + sizeof(uint64_t);
+
+  void BlockSignals() const {
+    uint64_t trap = before_.signal_mask & sys::SignalBit(SIGTRAP);
+    sys::SetSigMask(thread_.tid(), kMaskOfCalls | trap).Ignore();
+  }
 
   void LeadToParking() {
     RemoteAddr slot{(before_.regs.rsp - kBelow) & ~uint64_t{7}};
