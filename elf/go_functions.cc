@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "elf/byte_reader.h"
+#include "elf/file.h"
 
 namespace probed::elf {
 namespace {
@@ -73,6 +74,15 @@ std::vector<Symbol> ReadGoFunctions(const Image& image, const Headers& headers) 
     entry = next;
   }
   return symbols;
+}
+
+bool PassesInGoRegisters(const File& file, LinkAddr address) {
+  auto bounds = file.is_go() ? file.FunctionAt(address) : std::nullopt;
+  if (!bounds) return false;
+  const auto names = file.AliasesAt(bounds->start);
+  return std::any_of(names.begin(), names.end(), [](const Symbol& symbol) {
+    return symbol.name.find('.') != std::string::npos && !symbol.name.ends_with(".abi0");
+  });
 }
 
 }  // namespace probed::elf

@@ -16,4 +16,9 @@ namespace probed::elf {
 // A size reaches to the next function, padding included.
 std::vector<Symbol> ReadGoFunctions(const Image& image, const Headers& headers);
 
+class File;
+// Whether the function at `address` is one that the Go compiler made callable with arguments in
+// registers, told by its name: C's have no dot, those in assembly end in ".abi0".
+bool PassesInGoRegisters(const File& file, LinkAddr address);
+
 }  // namespace probed::elf

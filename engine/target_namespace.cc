@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "elf/go_functions.h"
 #include "engine/probe/ifunc.h"
 
 namespace probed::engine {
@@ -79,6 +80,13 @@ Result<std::shared_ptr<const elf::File>> TargetNamespace::Open(const std::string
   if (found != opened_.end()) return found->second;
   PROBED_TRY(auto file, Resolve(path));
   return opened_.emplace(path, files_.Open(file, fmt::format("/proc/{}/root", pid_))).first->second;
+}
+
+lang::CallingConvention TargetNamespace::ConventionAt(const std::string& path, uint64_t offset) {
+  auto file = Open(path);
+  auto address = file.ok() ? (*file)->ToLinkAddr(FileOffset{offset}) : std::nullopt;
+  bool is_go = address && elf::PassesInGoRegisters(**file, *address);
+  return is_go ? lang::CallingConvention::kGo : lang::CallingConvention::kSystemV;
 }
 
 std::string TargetNamespace::WhoDefines(const std::string& symbol, const std::string& except) {

@@ -23,6 +23,8 @@ class TargetNamespace final : public lang::FileNamespace {
   Result<uint64_t> ResolveSymbol(const std::string& path, const std::string& symbol,
                                  uint64_t addend) override;
 
+  lang::CallingConvention ConventionAt(const std::string& path, uint64_t offset) override;
+
   // The process has ended: every path fails to be found in it.
   bool Gone() const;
   Result<std::shared_ptr<const elf::File>> Open(const std::string& path);

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "engine/lang/system_v.h"
+#include "engine/lang/calling_convention.h"
 
 namespace probed::detour {
 

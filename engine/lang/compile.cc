@@ -4,8 +4,8 @@
 #include <cstring>
 #include <span>
 
+#include "engine/lang/calling_convention.h"
 #include "engine/lang/payload.h"
-#include "engine/lang/system_v.h"
 
 namespace probed::lang {
 namespace {
@@ -16,9 +16,11 @@ constexpr uint32_t kKernelReturnHeader = 24;
 
 class Compiler {
  public:
-  Compiler(ProbeKind kind, const EventSchema& schema) : kind_(kind) {
-    code_.initial.resize(schema.fixed_size);
-    code_.kernel_fixed_size = kind == ProbeKind::kReturn ? kKernelReturnHeader : kKernelEntryHeader;
+  explicit Compiler(const Definition& definition)
+      : kind_(definition.kind), registers_(ArgumentRegisters(definition.convention)) {
+    code_.initial.resize(definition.schema.fixed_size);
+    code_.kernel_fixed_size =
+        kind_ == ProbeKind::kReturn ? kKernelReturnHeader : kKernelEntryHeader;
   }
 
   void Add(const Argument& argument, const FieldSchema& field);
@@ -40,6 +42,7 @@ class Compiler {
   void SetFaults(const FieldSchema& field);
 
   ProbeKind kind_;
+  std::span<const Reg> registers_;
   FetchCode code_;
 };
 
@@ -54,11 +57,11 @@ void SetShifts(const ArgType& type, FetchOp& op) {
 void Compiler::EmitArgument(uint32_t number) {
   if (kind_ == ProbeKind::kReturn) {
     Emit(FetchOpcode::kArgument).index = static_cast<uint16_t>(number);
-  } else if (number <= kArgumentRegisters.size()) {
-    Emit(FetchOpcode::kRegister).index = static_cast<uint16_t>(kArgumentRegisters[number - 1]);
+  } else if (number <= registers_.size()) {
+    Emit(FetchOpcode::kRegister).index = static_cast<uint16_t>(registers_[number - 1]);
   } else {
     // Slot 0 is the return address.
-    Emit(FetchOpcode::kStackSlot).immediate = number - kArgumentRegisters.size();
+    Emit(FetchOpcode::kStackSlot).immediate = number - registers_.size();
   }
 }
 
@@ -177,7 +180,7 @@ uint32_t EntryArgumentOf(const FetchExpression& expression) {
 }  // namespace
 
 FetchProgram Compile(const std::vector<Argument>& arguments, const Definition& definition) {
-  Compiler compiler(definition.kind, definition.schema);
+  Compiler compiler(definition);
   for (size_t i = 0; i < arguments.size(); ++i) {
     compiler.Add(arguments[i], definition.schema.fields[i]);
   }

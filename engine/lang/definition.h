@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/lang/calling_convention.h"
 #include "engine/lang/schema.h"
 
 namespace probed::lang {
@@ -16,11 +17,12 @@ struct Definition {
   ProbeKind kind = ProbeKind::kEntry;
   std::string group;
   std::string event;
-  std::string path;              // exactly as typed
-  uint64_t offset = 0;           // file offset (resolved when a symbol was typed)
-  std::string symbol;            // "name[+off]" when typed in the extended dialect
-  uint64_t ref_ctr_offset = 0;   // 0 = none
-  uint32_t max_active = 0;       // rN of the extended dialect; 0 = default
+  std::string path;             // exactly as typed
+  uint64_t offset = 0;          // file offset (resolved when a symbol was typed)
+  std::string symbol;           // "name[+off]" when typed in the extended dialect
+  uint64_t ref_ctr_offset = 0;  // 0 = none
+  uint32_t max_active = 0;      // rN of the extended dialect; 0 = default
+  CallingConvention convention = CallingConvention::kSystemV;  // of $argN
   uint32_t entry_arguments = 0;  // highest $argN a return probe wants captured at entry
   uint64_t device = 0;           // identity of the file when it was defined
   uint64_t inode = 0;

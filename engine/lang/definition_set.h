@@ -39,6 +39,11 @@ class FileNamespace {
   // Extended dialect: file offset of `symbol` + `addend`. Its Error is shown as it is.
   virtual Result<uint64_t> ResolveSymbol(const std::string& path, const std::string& symbol,
                                          uint64_t addend) = 0;
+  // Of the function at a file offset. Asked only where an argument is taken by its number.
+  virtual CallingConvention ConventionAt(const std::string& path, uint64_t offset) {
+    (void)path, (void)offset;
+    return CallingConvention::kSystemV;
+  }
 };
 
 // What a line came to. `caret` is a 0-based column in `command` (the tokens joined by single

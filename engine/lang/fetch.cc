@@ -4,7 +4,7 @@
 #include "engine/lang/fetch_code.h"
 #include "engine/lang/fetch_program.h"
 #include "engine/lang/payload.h"
-#include "engine/lang/system_v.h"
+#include "engine/lang/calling_convention.h"
 
 namespace probed::lang {
 namespace {

@@ -1,5 +1,6 @@
 #include "engine/lang/judge.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <optional>
@@ -97,6 +98,14 @@ Judged<std::vector<Argument>> ParseArguments(const std::vector<std::string>& tok
   return arguments;
 }
 
+bool TakesNumbered(const Argument& argument) {
+  auto is_numbered = [](const FetchExpression& expression) {
+    return expression.source.kind == SourceKind::kArgument;
+  };
+  return is_numbered(argument.expression) ||
+         (argument.length && is_numbered(argument.length->expression));
+}
+
 EventSchema MakeSchema(const Definition& definition, const std::vector<Argument>& arguments) {
   EventSchema schema{definition.kind, definition.group, definition.event, {}, 0};
   for (const Argument& argument : arguments) {
@@ -156,6 +165,9 @@ Judged<JudgedLine> JudgeDefinition(const std::vector<std::string>& tokens, Diale
 
   definition.schema = MakeSchema(definition, arguments);
   definition.readback = MakeReadback(definition, arguments);
+  if (std::ranges::any_of(arguments, TakesNumbered)) {
+    definition.convention = files.ConventionAt(definition.path, definition.offset);
+  }
   definition.program = std::make_shared<const FetchProgram>(Compile(arguments, definition));
   definition.entry_arguments = HighestEntryArgument(arguments, definition.kind);
   for (const Argument& argument : arguments)

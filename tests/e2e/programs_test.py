@@ -106,6 +106,14 @@ class Programs(unittest.TestCase):
         self.assertEqual(len(records), 8 * 60 * 41)
         self.assertEqual({int(r.arguments.split("=")[1]) for r in records}, set(range(41)))
 
+    def test_go_arguments(self):
+        """$argN counts words in the order of Go's registers: a string has two, a slice three."""
+        path = target("hello-go")
+        records = self.run_probed(
+            [f"p:go/label {function(path, 'main.label')} name=+0($arg1):bytes($arg2) "
+             "length=$arg4:u64 room=$arg5:u64 last=$arg6:s64"], [path, "1"])
+        self.assertEqual([r.arguments for r in records], ['name="gopher" length=3 room=5 last=-7'])
+
     def test_go_returns(self):
         """Stacks move under grow, which calls itself, and are looked through by the collector."""
         path = target("hello-go")

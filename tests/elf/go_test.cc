@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "elf/file.h"
+#include "elf/go_functions.h"
 #include "tests/elf/oracle.h"
 
 namespace probed::elf {
@@ -25,6 +26,16 @@ TEST_F(Go, IsKnownByItsMarks) {
   EXPECT_TRUE(stripped_->is_go());
   for (const std::string& path : SystemFiles())
     EXPECT_FALSE((*File::Open(path))->is_go()) << path;
+}
+
+TEST_F(Go, AssemblyTakesItsArgumentsFromTheStack) {
+  size_t by_stack = 0;
+  for (const Symbol& symbol : whole_->functions()) {
+    if (!symbol.name.ends_with(".abi0")) continue;
+    by_stack += !PassesInGoRegisters(*whole_, symbol.address);
+  }
+  EXPECT_GT(by_stack, 10u);
+  EXPECT_TRUE(PassesInGoRegisters(*whole_, whole_->FindFunction("main.main")->address));
 }
 
 TEST_F(Go, FunctionsAreThoseThatItsOwnToolLists) {

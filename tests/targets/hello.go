@@ -22,8 +22,12 @@ func grow(depth int) int {
 	return grow(depth-1) + room[depth%64]
 }
 
+//go:noinline
+func label(name string, numbers []int, last int) int { return len(name) + len(numbers) + last }
+
 func main() {
 	rounds, _ := strconv.Atoi(os.Args[1])
+	label("gopher", make([]int, 3, 5), -7)
 	if len(os.Args) > 2 {
 		fmt.Println("ready")
 		os.Stdin.Read(make([]byte, 1))
