@@ -170,7 +170,6 @@ class DaemonDeath(unittest.TestCase):
             self.assertIsNone(status(first, "Name"), "the first is still a zombie")
             with probectl.Attached(hammer.pid, hammer.definitions, armed=hammer.sites[0],
                                    address=daemon.address):
-                daemon.settled_sites()  # while code becomes a jump nobody may die (ARCHITECTURE)
                 os.kill(daemon.program.pid, signal.SIGKILL)
                 wait_until(lambda: hammer.site_bytes() == hammer.original, 10, "own bytes")
             hammer.assert_clean(self)
