@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <span>
 
 namespace probed::tracee {
@@ -18,9 +19,9 @@ using Bytes = std::vector<std::byte>;
 
 RemoteAddr Find(const elf::Mapping& mapping, const Bytes& bytes,
                 std::span<const std::byte> wanted) {
-  auto found = std::search(bytes.begin(), bytes.end(), wanted.begin(), wanted.end());
-  if (found == bytes.end()) return {};
-  return mapping.start + static_cast<uint64_t>(found - bytes.begin());
+  const void* found = ::memmem(bytes.data(), bytes.size(), wanted.data(), wanted.size());
+  if (found == nullptr) return {};
+  return mapping.start + static_cast<uint64_t>(static_cast<const std::byte*>(found) - bytes.data());
 }
 
 bool Stands(const sys::ProcessMemory& memory, RemoteAddr at, std::span<const std::byte> wanted) {
