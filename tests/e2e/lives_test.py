@@ -1,0 +1,78 @@
+"""Lives of processes under probes: what a parent is told of its children is what it would have been
+told without, none of their calls is missed, and nothing is left in any. PROBED_SOAK=1 makes the
+numbers large."""
+
+import os
+import unittest
+
+from support import maps, probectl, trace
+from support.paths import target
+from support.process import Program, run
+from support.wait import wait_until
+
+SOAK = os.environ.get("PROBED_SOAK") == "1"
+
+
+class Lives(unittest.TestCase):
+    """Each way to begin and to end, several times: it has races."""
+
+    ROUNDS = 100 if SOAK else 3
+
+    def same_as_native(self, *options):
+        path = target("lives")
+        native = run([path])
+        self.assertEqual(native.code, 0)
+        for _ in range(self.ROUNDS):
+            with probectl.run([f"p:e/p {path}:work", f"r:e/r {path}:work"], [path],
+                              *options) as session:
+                code = session.finish(60)
+                self.assertEqual((code, session.program.out), (native.code, native.out),
+                                 session.program.err)
+                yield session.records, dict(line.rsplit(" ", 1) for line in
+                                            native.out.splitlines()[-2:])
+
+    def test_followed(self):
+        for records, told in self.same_as_native():
+            counts = trace.counts(records)
+            self.assertEqual((counts["p"], counts["r"]), (int(told["calls"]),) * 2)
+
+    def test_released(self):
+        for records, told in self.same_as_native("--no-follow"):
+            counts = trace.counts(records)
+            self.assertEqual((counts["p"], counts["r"]), (int(told["shared"]),) * 2)
+
+
+class Numbers(unittest.TestCase):
+    def test_processes_that_live_for_a_moment(self):
+        count = 10000 if SOAK else 400  # each calls once, and so does the parent at both ends
+        path = target("forker")
+        with probectl.run([f"p:e/w {path}:work"], [path, str(count), "1"]) as session:
+            self.assertEqual(session.finish(900), 0, session.program.err)
+            self.assertEqual(session.program.out, f"total {count + 2}\n")
+            records = session.records
+        self.assertEqual(len(records), count + 2)
+        self.assertEqual(len({record.pid for record in records}), count + 1)
+
+    def test_two_hundred_targets(self):
+        path, threads, all_targets = target("churn"), 20, []
+        for _ in range(200):
+            program = Program([path, str(threads), "wait"])
+            self.addCleanup(program.__exit__)
+            all_targets.append(program)
+        for program in all_targets:
+            program.wait_for("ready")
+        pids = [word for program in all_targets for word in ("--pid", str(program.pid))]
+        with probectl.Stream("attach", [f"p:e/s {path}:step"], pids) as session:
+            session.program.wait_for("attached to", 60, stream="err")
+            wait_until(lambda: all(maps.changed_text(p.pid) for p in all_targets), 60, "armed")
+            for program in all_targets:
+                program.say("\n")
+            for program in all_targets:
+                self.assertEqual(program.finish(60, close_input=False), 0)
+                self.assertTrue(program.out.endswith(f"calls {threads}\n"), program.out)
+            self.assertEqual(session.finish(60), 0, session.program.err)
+            self.assertEqual(len(session.records), 200 * threads)
+
+
+if __name__ == "__main__":
+    unittest.main()
