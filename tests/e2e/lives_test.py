@@ -5,12 +5,18 @@ numbers large."""
 import os
 import unittest
 
-from support import maps, probectl, trace
+from support import elf, maps, probectl, trace
 from support.paths import target
 from support.process import Program, run
 from support.wait import wait_until
 
 SOAK = os.environ.get("PROBED_SOAK") == "1"
+
+
+def is_armed(pid, path, function):
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        memory.seek(maps.load_base(pid, path) + elf.load(str(path)).symbols[function].address)
+        return memory.read(1) in (b"\xcc", b"\xe9", b"\xeb")
 
 
 class Lives(unittest.TestCase):
@@ -64,7 +70,8 @@ class Numbers(unittest.TestCase):
         pids = [word for program in all_targets for word in ("--pid", str(program.pid))]
         with probectl.Stream("attach", [f"p:e/s {path}:step"], pids) as session:
             session.program.wait_for("attached to", 60, stream="err")
-            wait_until(lambda: all(maps.changed_text(p.pid) for p in all_targets), 60, "armed")
+            for program in all_targets:
+                wait_until(lambda: is_armed(program.pid, path, "step"), 60, "armed")
             for program in all_targets:
                 program.say("\n")
             for program in all_targets:
