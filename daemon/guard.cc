@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -92,6 +93,11 @@ void Hurry() {
   (void)setpriority(PRIO_PROCESS, 0, kNice);
 }
 
+void Print(const std::vector<Error>& errors) {
+  for (const Error& error : errors)
+    fmt::print(stderr, "probed guard: {}\n", error.ToString());
+}
+
 int GiveBack() {
   Hurry();
   auto engine = engine::Engine::Create({});
@@ -102,12 +108,12 @@ int GiveBack() {
   engine::SalvageReport report = (*engine)->Salvage(kJournalFd);
   (void)engine::Engine::SweepKernel();
   // A debugger may be in the way for a while, or a thread in uninterruptible sleep.
+  Print(report.errors);
   for (int i = 0; i < kMostRetries && !report.errors.empty(); ++i) {
     poll(nullptr, 0, kRetryMs);
     report = (*engine)->Salvage(kJournalFd);
   }
-  for (const Error& error : report.errors)
-    fmt::print(stderr, "probed guard: {}\n", error.ToString());
+  Print(report.errors);
   if (report.processes > 0) {
     fmt::print(stderr,
                "probed guard: the daemon died; gave back {} processes: {} sites, {} returns\n",

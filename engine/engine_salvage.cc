@@ -34,8 +34,10 @@ uint32_t RestoreBreakpoints(const std::vector<JournaledProcess>& processes) {
 
 Result<DetachReport> Engine::SalvageOne(const JournaledProcess& left) {
   return state_->Run([&]() -> Result<DetachReport> {
-    PROBED_TRY(tracee::Process * process,
-               state_->tracer->Attach({.pid = left.pid, .deadline = kAttachDeadline}));
+    tracee::Process* process = state_->tracer->Find(left.pid);  // it was tried before
+    if (process == nullptr) {
+      PROBED_TRY(process, state_->tracer->Attach({.pid = left.pid, .deadline = kAttachDeadline}));
+    }
     return state_->controller.Salvage(*process, left);
   });
 }

@@ -93,11 +93,15 @@ Result<DetachReport> Engine::Detach(TargetId target) {
     state_->MarkLeaving(*found->group, target);
     return found->group;
   }));
-  state_->controller.Flush();
+  // The reader has its share of the CPUs, beside all threads of a program that has flooded it.
+  constexpr std::chrono::seconds kMostReading{2};
+  const bool all_read = state_->controller.drainer().FlushFor(kMostReading);
   return state_->Run([&]() -> Result<DetachReport> {
     // Some may have ended meanwhile, the root itself among them.
     auto leaving = state_->MarkLeaving(*group, target);
     if (leaving.empty()) return TargetNotFound(target);
+    for (const auto* state : leaving)
+      if (!all_read) state_->controller.drainer().Drop(state->source);
     DetachReport sum;
     std::optional<Error> failure;
     for (auto* state : leaving) {

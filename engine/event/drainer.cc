@@ -144,15 +144,28 @@ Merger::Outcome Drainer::Round() {
 }
 
 void Drainer::Flush() {
+  (void)FlushFor(std::chrono::nanoseconds::max());
+}
+
+bool Drainer::FlushFor(std::chrono::nanoseconds most) {
   const Precedence precedence(*this);
   const uint64_t begin = ring::ReadTsc();
+  const auto start = std::chrono::steady_clock::now();
   int waiting = 0;
   for (int round = 0; round < kMaxFlushRounds && waiting < kMaxWaitingRounds; ++round) {
     const Merger::Outcome outcome = Round();
-    if (outcome.up_to >= begin) return;
+    if (outcome.up_to >= begin) return true;
+    if (outcome.more && std::chrono::steady_clock::now() - start > most) return false;
     if (!outcome.more) ++waiting;
     std::this_thread::yield();
   }
+  return true;
+}
+
+void Drainer::Drop(SourceId id) {
+  const Precedence precedence(*this);
+  std::lock_guard round(rounds_);
+  merger_.Drop(id);
 }
 
 void Drainer::Count() {

@@ -2,6 +2,7 @@
 // The thread that reads rings. It exists while there are rings, and looks the less often the less
 // it finds: an idle target costs some ten wake-ups a second. Thread-safe.
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -32,6 +33,11 @@ class Drainer {
   // Returns when every hit up to now is published, but for those that a thread is just recording.
   // Of a flooded ring that is all it can hold: not for the tracer thread.
   void Flush();
+  // The same for as long as `most`. False: there is more.
+  bool FlushFor(std::chrono::nanoseconds most);
+  // What is still in the rings of this source is counted, and told as lost. Costs much less than to
+  // publish it.
+  void Drop(SourceId id);
   // Sources know of every hit up to now, but for those that a thread is just recording, published
   // or not. Waits for a round at most.
   void Count();

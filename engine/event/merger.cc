@@ -193,6 +193,21 @@ Merger::Outcome Merger::Round(const ring::ClockSample& now) {
   return outcome;
 }
 
+void Merger::Drop(SourceId id) {
+  auto found = sources_.find(id);
+  if (found == sources_.end() || found->second.corrupt) return;
+  Source& source = found->second;
+  Entry loss;
+  auto drop = [&](const ring::RawRecord& record) {
+    if (!record.scanned) source.ring->Count(record.probe);
+    loss.tsc = std::max(loss.tsc, record.tsc);
+    loss.lost += 1 + record.lost;
+  };
+  Status status = source.ring->reader().Drain(UINT64_MAX, drop);
+  if (loss.lost > 0 && wanted_) source.entries.push_back(loss);
+  if (!status.ok()) NoteCorrupt(source, status.error());
+}
+
 void Merger::Count() {
   for (auto& [id, source] : sources_) {
     if (source.corrupt) continue;

@@ -40,6 +40,8 @@ class Merger {
   Outcome Round(const ring::ClockSample& now);
   // Tells every source of what stands in its rings; publishes nothing.
   void Count();
+  // What is in the rings of this source is lost, as far as anybody reads.
+  void Drop(SourceId id);
   // The process has ended, or no thread of it can record any more: publishes all of it.
   void Remove(SourceId id, const ring::ClockSample& now);
 

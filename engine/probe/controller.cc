@@ -125,6 +125,14 @@ void Controller::LeaveHandler(tracee::Stopped& stopped, const ProcessState& stat
 }
 
 Result<DetachReport> Controller::Salvage(tracee::Process& process, const JournaledProcess& left) {
+  Result<DetachReport> report = TrySalvage(process, left);
+  // What stands in the process is looked at anew when it is tried again.
+  if (!report.ok() && tracer_->Find(left.pid) == &process) process.set_extension(nullptr);
+  return report;
+}
+
+Result<DetachReport> Controller::TrySalvage(tracee::Process& process,
+                                            const JournaledProcess& left) {
   ProcessState& state = MakeState(process, MakeGroup(process));
   state.leaving = true;
   state.keeps_memory = true;

@@ -59,6 +59,7 @@ class Controller final : public tracee::Observer {
 
  private:
   static std::shared_ptr<ProbeGroup> MakeGroup(const tracee::Process& process);
+  Result<DetachReport> TrySalvage(tracee::Process& process, const JournaledProcess& left);
   ProcessState& MakeState(tracee::Process& process, std::shared_ptr<ProbeGroup> group);
   void Abandon(tracee::Process& process);
   void StartImage(tracee::Stopped& stopped, ProcessState& state);

@@ -262,6 +262,14 @@ ThreadHistory::Identity TargetRing::FindThread(const ring::RawRecord& record) {
   return *thread;
 }
 
+std::vector<event::ProbeId> TargetRing::probes() const {
+  std::lock_guard lock(mutex_);
+  std::vector<event::ProbeId> probes;
+  for (const Slot& slot : slots_)
+    if (slot.claimed) probes.push_back(slot.probe.probe);
+  return probes;
+}
+
 void TargetRing::Count(uint32_t probe) {
   std::lock_guard lock(mutex_);
   if (probe < slots_.size() && slots_[probe].claimed) ++slots_[probe].seen;

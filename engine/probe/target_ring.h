@@ -89,6 +89,7 @@ class TargetRing final : public event::RingSource {
   bool TakeUnknownThread() { return unknown_thread_.exchange(false); }
 
   ring::Reader& reader() override { return reader_; }
+  std::vector<event::ProbeId> probes() const override;
   void Count(uint32_t probe) override;
   bool Decode(const ring::RawRecord& record, event::RingHit& hit) override;
   void OnReadUpTo(uint64_t tsc) override;

@@ -126,9 +126,13 @@ class Excursion {
   // end of a small stack.
   static constexpr uint64_t kBelow = 128 + kRoomOnStack + sizeof(uint64_t);
 
+  // A trap that is pending belongs to the registers of before: taken out here, it could come back
+  // only as one that somebody has sent.
   void BlockSignals() const {
-    uint64_t trap = before_.signal_mask & sys::SignalBit(SIGTRAP);
-    sys::SetSigMask(thread_.tid(), kMaskOfCalls | trap).Ignore();
+    constexpr uint64_t kTrap = sys::SignalBit(SIGTRAP);
+    bool keeps_trap =
+        (before_.signal_mask & kTrap) != 0 || sys::HasPendingSignal(thread_.tid(), SIGTRAP);
+    sys::SetSigMask(thread_.tid(), kMaskOfCalls | (keeps_trap ? kTrap : 0)).Ignore();
   }
 
   void LeadToParking() {
@@ -160,12 +164,27 @@ class Excursion {
   uint64_t covered_ = 0;
 };
 
+// An int3 that is to be told to the program can be run into again, or what stands there now: sent
+// again, it would be a signal that somebody has sent. "int 3" in two bytes raises the same signal.
+bool GoBackToInt3(Thread& thread, const siginfo_t& info) {
+  if (thread.in_callback || info.si_signo != SIGTRAP || info.si_code != SI_KERNEL) return false;
+  constexpr std::array kTwoBytes = {std::byte{0xcd}, std::byte{0x03}};
+  std::array<std::byte, 2> before{};
+  uint64_t ip = thread.Regs().rip;
+  (void)thread.process().memory().ReadSome(RemoteAddr{ip - before.size()}, before);
+  if (before == kTwoBytes) return false;
+  thread.resumption().signal = 0;
+  thread.MutableRegs().rip = ip - 1;
+  return true;
+}
+
 // The signal of a signal-delivery-stop is lost when the stop is left without it.
 void KeepSignal(Thread& thread) {
   int signal = thread.resumption().signal;
   if (thread.stop_kind() != StopKind::kSignal || (signal == 0 && !thread.in_callback)) return;
   siginfo_t info{};
   if (!sys::GetSigInfo(thread.tid(), info).ok()) return;
+  if (GoBackToInt3(thread, info)) return;
   thread.Displace(info);
 }
 

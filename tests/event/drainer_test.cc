@@ -162,6 +162,27 @@ TEST(Drainer, RemovePublishesWhatIsLeft) {
   EXPECT_EQ(hub.published(), 3u);
 }
 
+TEST(Drainer, WhatIsDroppedIsCountedAndTold) {
+  constexpr uint64_t kCount = 1000;
+  Hub hub;
+  auto events = hub.Subscribe({});
+  Merger merger(hub);  // without a thread that would read it first
+  auto puppet = std::make_shared<RingPuppet>(ring::Geometry{.cpu_count = 2, .ring_bytes = 1 << 20});
+  merger.Add(1, puppet, ring::TakeClockSample());
+  for (uint64_t i = 0; i < kCount; ++i)
+    ASSERT_TRUE(puppet->Record(i % 2, 1, ring::ReadTsc(), i));
+  merger.Drop(1);
+  merger.Round(ring::TakeClockSample());
+  uint64_t hits = 0, lost = 0;
+  for (const Item& item : events->Next(2 * kCount, milliseconds(0))) {
+    if (const auto* loss = std::get_if<LossNotice>(&item)) lost += loss->lost;
+    hits += std::holds_alternative<HitRecord>(item);
+  }
+  EXPECT_EQ(hits, 0u);
+  EXPECT_EQ(lost, kCount);
+  EXPECT_EQ(puppet->counted, kCount);
+}
+
 // A program without rings, whose hits come by traps alone, beside the kernel's ring.
 TEST(Drainer, TrapsWithoutARingKeepTheirPlaceBesideASourceThatConcernsAll) {
   Hub hub;
