@@ -49,7 +49,9 @@ Result<SyscallPlace> FindSyscallPlace(const sys::ProcessMemory& memory,
   SyscallPlace parking, plain;
   size_t searched = 0;
   for (const elf::Mapping& mapping : mappings) {
-    if (!mapping.executable || !mapping.readable) continue;
+    // Memory without a name may be ours, of a daemon that died before too: what follows the
+    // instruction in a trap handler of ours ends the program.
+    if (!mapping.executable || !mapping.readable || mapping.path.empty()) continue;
     Bytes bytes(std::min<uint64_t>(mapping.end - mapping.start, kMostOfMapping));
     bytes.resize(memory.ReadSome(mapping.start, bytes));
     if (plain.instruction.value == 0) plain.instruction = Find(mapping, bytes, kSyscall);
