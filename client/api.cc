@@ -187,34 +187,47 @@ Reply<v1::ServerInfo> Api::SetOptimization(bool enabled) {
   return state_->Call(*state_->server, &v1::ServerService::Stub::SetOptimization, request);
 }
 
-struct EventStream::State {
-  grpc::ClientContext context;
-  std::unique_ptr<grpc::ClientReader<v1::WatchEventsResponse>> reader;
-  std::atomic<bool> cancelled = false;
+namespace {
+
+template <class Response>
+class ServerStream final : public Stream<Response> {
+ public:
+  template <class Stub, class Service, class Request>
+  ServerStream(Stub& stub,
+               std::unique_ptr<grpc::ClientReader<Response>> (Service::*method)(
+                   grpc::ClientContext*, const Request&),
+               const Request& request)
+      : reader_((stub.*method)(&context_, request)) {}
+
+  bool Read(Response& response) override { return reader_->Read(&response); }
+
+  void Cancel() override {
+    cancelled_ = true;
+    context_.TryCancel();
+  }
+
+  Reply<void> Finish() override {
+    grpc::Status status = reader_->Finish();
+    if (status.ok() || cancelled_) return {};
+    return tl::unexpected(FromStatus(status));
+  }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReader<Response>> reader_;
+  std::atomic<bool> cancelled_ = false;
 };
 
-EventStream::EventStream(std::unique_ptr<State> state) : state_(std::move(state)) {}
-EventStream::~EventStream() = default;
+}  // namespace
 
 std::unique_ptr<EventStream> Api::WatchEvents(const v1::WatchEventsRequest& request) {
-  auto stream = std::make_unique<EventStream::State>();
-  stream->reader = state_->events->WatchEvents(&stream->context, request);
-  return std::unique_ptr<EventStream>(new EventStream(std::move(stream)));
+  return std::make_unique<ServerStream<v1::WatchEventsResponse>>(
+      *state_->events, &v1::EventService::Stub::WatchEvents, request);
 }
 
-bool EventStream::Read(v1::WatchEventsResponse& response) {
-  return state_->reader->Read(&response);
-}
-
-void EventStream::Cancel() {
-  state_->cancelled = true;
-  state_->context.TryCancel();
-}
-
-Reply<void> EventStream::Finish() {
-  grpc::Status status = state_->reader->Finish();
-  if (status.ok() || state_->cancelled) return {};
-  return tl::unexpected(FromStatus(status));
+std::unique_ptr<ProcessStream> Api::WatchProcesses(const v1::FindProcessesRequest& request) {
+  return std::make_unique<ServerStream<v1::FindProcessesResponse>>(
+      *state_->targets, &v1::TargetService::Stub::WatchProcesses, request);
 }
 
 }  // namespace probed::client

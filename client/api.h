@@ -19,25 +19,23 @@
 
 namespace probed::client {
 
-// One WatchEvents call. Read from one thread; Cancel from any.
-class EventStream {
+// One call that is answered again and again. Read from one thread; Cancel from any.
+template <class Response>
+class Stream {
  public:
-  ~EventStream();
-  EventStream(const EventStream&) = delete;
-  EventStream& operator=(const EventStream&) = delete;
+  Stream() = default;
+  virtual ~Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
 
   // False when the stream has ended; Finish tells why.
-  bool Read(v1::WatchEventsResponse& response);
-  void Cancel();
+  virtual bool Read(Response& response) = 0;
+  virtual void Cancel() = 0;
   // Once, after Read returned false. A stream that we cancelled ended well.
-  Reply<void> Finish();
-
- private:
-  friend class Api;
-  struct State;
-  explicit EventStream(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  virtual Reply<void> Finish() = 0;
 };
+using EventStream = Stream<v1::WatchEventsResponse>;
+using ProcessStream = Stream<v1::FindProcessesResponse>;
 
 class Api {
  public:
@@ -49,6 +47,7 @@ class Api {
   Reply<v1::Target> AttachTarget(const v1::AttachTargetRequest& request);
   Reply<v1::DetachTargetResponse> DetachTarget(const v1::DetachTargetRequest& request);
   Reply<v1::FindProcessesResponse> FindProcesses(const v1::FindProcessesRequest& request);
+  std::unique_ptr<ProcessStream> WatchProcesses(const v1::FindProcessesRequest& request);
   Reply<std::vector<v1::Target>> ListTargets();
 
   Reply<v1::CreateProbesResponse> CreateProbes(const v1::CreateProbesRequest& request);

@@ -114,8 +114,20 @@ void EventPump::TakeTargetChange(const v1::TargetChange& change) {
 void EventPump::StopWaitingFor(const std::string& target, v1::TargetChange::Change why) {
   std::lock_guard lock(mutex_);
   if (options_.targets.erase(target) == 0) return;
+  ended_.push_back(target);
   if (why == v1::TargetChange::CHANGE_DETACHED) let_go_ = true;
   if (options_.targets.empty()) all_gone_ = true;
+}
+
+void EventPump::Expect(const std::string& target) {
+  std::lock_guard lock(mutex_);
+  options_.targets.insert(target);
+  all_gone_ = false;
+}
+
+std::vector<std::string> EventPump::TakeEnded() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(ended_, {});
 }
 
 void EventPump::NoteExited(const std::string& target) {

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "client/api.h"
@@ -48,6 +49,10 @@ class EventPump {
   // Some of them were let go rather than exited.
   bool let_go() const { return let_go_; }
   bool WaitAllGone(std::chrono::milliseconds at_most);
+  // Waits for the end of one more target, which has come later.
+  void Expect(const std::string& target);
+  // Targets whose end was told since the last time.
+  std::vector<std::string> TakeEnded();
   // No notice of this target's exit will come, because it came before we were subscribed.
   void NoteExited(const std::string& target);
 
@@ -88,8 +93,9 @@ class EventPump {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool subscribed_ = false;  // guarded by mutex_
-  Reply<void> end_;          // written by the thread before it ends
+  bool subscribed_ = false;         // guarded by mutex_
+  std::vector<std::string> ended_;  // guarded by mutex_
+  Reply<void> end_;                 // written by the thread before it ends
 
   std::thread thread_;
 };

@@ -72,8 +72,10 @@ std::optional<StopReason> PumpEnd(const EventPump& pump, bool wants_targets) {
   return std::nullopt;
 }
 
-void Wait(const EventPump* pump, Signals& signals, int timeout) {
-  pollfd fds[] = {{signals.fd(), POLLIN, 0}, {pump != nullptr ? pump->fd() : -1, POLLIN, 0}};
+void Wait(const EventPump* pump, Signals& signals, int other, int timeout) {
+  pollfd fds[] = {{signals.fd(), POLLIN, 0},
+                  {pump != nullptr ? pump->fd() : -1, POLLIN, 0},
+                  {other, POLLIN, 0}};
   ::poll(fds, std::size(fds), timeout);
 }
 
@@ -94,14 +96,16 @@ ExitCode ExitCodeOf(StopReason reason, Talk& talk) {
 StopReason WaitForStop(EventPump& pump, Signals& signals, Talk& talk, const StopOptions& options) {
   StatusTicker ticker(options.status_line);
   const Clock::time_point end = DurationEnd(options.duration_seconds);
+  const bool wants_targets = options.command == nullptr && !options.each_turn;
   while (true) {
     pump.ClearWake();
     if (TakeSignals(signals, options.command)) return StopReason::kInterrupted;
     if (options.command != nullptr && options.command->TryWait()) return StopReason::kCommandEnded;
-    if (auto why = PumpEnd(pump, options.command == nullptr)) return *why;
+    if (auto why = PumpEnd(pump, wants_targets)) return *why;
+    if (options.each_turn) options.each_turn();
     if (Clock::now() >= end) return StopReason::kDuration;
     ticker.Tick(pump, talk);
-    Wait(&pump, signals, TimeoutUntil(std::min(end, ticker.next())));
+    Wait(&pump, signals, options.turn_fd, TimeoutUntil(std::min(end, ticker.next())));
   }
 }
 
@@ -112,7 +116,7 @@ std::optional<int> WaitForCommand(Command& command, Signals& signals, StopReason
     if (auto status = command.TryWait()) return status;
     if (again && interrupted) return std::nullopt;
     interrupted = interrupted || again;
-    Wait(nullptr, signals, -1);
+    Wait(nullptr, signals, -1, -1);
   }
 }
 

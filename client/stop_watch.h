@@ -2,6 +2,7 @@
 // Waits until there is a reason to stop watching, and keeps the status line alive meanwhile.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "client/command.h"
@@ -26,6 +27,10 @@ struct StopOptions {
   bool status_line = true;
   // `run`: its end is a reason, and signals sent to us alone are passed on to it.
   Command* command = nullptr;
+  // Targets may come, so the end of all is no reason: done each turn, which comes when the pump has
+  // news or this is readable.
+  std::function<void()> each_turn = nullptr;
+  int turn_fd = -1;
 };
 
 // The exit code for a watch that ended this way and was cleaned up; says what was unexpected.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -31,6 +32,35 @@ bool IsGone(const RemoteError& remote) {
 }
 
 constexpr char kKernel[] = "targets/kernel";
+
+bool IsIn(const v1::Probe& probe, const std::string& target) {
+  return probe.name().starts_with(target + "/");
+}
+
+std::vector<std::string> NamesOf(const std::vector<v1::Probe>& probes) {
+  std::vector<std::string> names;
+  for (const auto& probe : probes)
+    names.push_back(probe.name());
+  return names;
+}
+
+// One for each definition: what another target says of its own.
+void AddTo(std::vector<v1::Probe>& totals, const v1::Probe& probe) {
+  auto total = std::find_if(totals.begin(), totals.end(), [&](const v1::Probe& one) {
+    return one.kind() == probe.kind() && one.group() == probe.group() &&
+           one.event() == probe.event();
+  });
+  if (total == totals.end()) return totals.push_back(probe);
+  auto& sum = *total->mutable_counters();
+  const auto& more = probe.counters();
+  sum.set_hits(sum.hits() + more.hits());
+  sum.set_recorded(sum.recorded() + more.recorded());
+  sum.set_filtered(sum.filtered() + more.filtered());
+  sum.set_sampled_out(sum.sampled_out() + more.sampled_out());
+  sum.set_missed(sum.missed() + more.missed());
+  sum.set_lost(sum.lost() + more.lost());
+  if (probe.state() != v1::Probe::STATE_PENDING) total->set_state(probe.state());
+}
 
 bool IsInKernel(const v1::Probe& probe) {
   return probe.mechanism() == v1::MECHANISM_KERNEL;
@@ -79,7 +109,55 @@ Reply<void> TracingSession::Define(v1::CreateProbesRequest request) {
     if (auto defined = DefineIn(target.name(), request); !defined) return defined;
     TakeKernelLines(request);
   }
+  later_ = std::move(request);
   return {};
+}
+
+Reply<void> TracingSession::Join(const v1::Process& process, v1::AttachTargetRequest request) {
+  const auto is_known = [&](const v1::Target& target) {
+    return target.pid() == process.pid() && target.start_ticks() == process.start_ticks();
+  };
+  if (std::any_of(targets_.begin(), targets_.end(), is_known)) return {};
+  request.set_pid(process.pid());
+  auto target = Attach(std::move(request));
+  if (!target) {
+    if (IsGone(target.error())) return {};
+    return tl::unexpected(std::move(target).error());
+  }
+  pump_->Expect(target->name());
+  auto defined = DefineLater(*target);
+  if (defined) return {};
+  pump_->NoteExited(target->name());
+  if (IsGone(defined.error())) return {};
+  Forget(target->name());
+  return defined;
+}
+
+// Disabled first: the stream knows them only when they are there.
+Reply<void> TracingSession::DefineLater(const v1::Target& target) {
+  const size_t before = probes_.size();
+  later_.set_disabled(true);
+  if (auto defined = DefineIn(target.name(), later_); !defined) return defined;
+  return Switch(NamesOf({probes_.begin() + static_cast<ptrdiff_t>(before), probes_.end()}), true);
+}
+
+void TracingSession::CollectEnded() {
+  for (const std::string& target : pump_->TakeEnded()) {
+    RememberProbes({target});
+    Forget(target);
+  }
+}
+
+void TracingSession::Forget(const std::string& target) {
+  v1::DetachTargetRequest request;
+  request.set_session(id_);
+  request.set_name(target);
+  static_cast<void>(api_.DetachTarget(request));  // of one that has ended: no holder any more
+  for (const auto& probe : probes_)
+    if (IsIn(probe, target)) AddTo(past_, probe);
+  std::erase_if(probes_, [&](const v1::Probe& probe) { return IsIn(probe, target); });
+  past_targets_ +=
+      std::erase_if(targets_, [&](const v1::Target& one) { return one.name() == target; });
 }
 
 Reply<void> TracingSession::DefineIn(const std::string& parent, v1::CreateProbesRequest request) {
@@ -112,6 +190,7 @@ Reply<void> TracingSession::Stream(uint64_t count, EventWriter& writer, Output& 
   request.set_end_session(id_);
   request.set_greet(true);
   request.set_packed_hits(true);
+  request.set_follow_session(others_come_);
   pump_ = std::make_unique<EventPump>(api_.WatchEvents(request), std::move(options), writer, output,
                                       talk_);
   if (!pump_->WaitSubscribed()) return pump_->Stop();
@@ -132,13 +211,20 @@ Reply<void> TracingSession::NoteEarlyEnds() {
 }
 
 Reply<void> TracingSession::Enable() {
-  return Switch(true);
+  return Switch(NamesOf(probes_), true);
 }
 
-Reply<void> TracingSession::Switch(bool enabled) {
-  std::vector<std::string> names;
-  for (const auto& probe : probes_)
-    names.push_back(probe.name());
+// A target that has just ended refuses: the others are disabled all the same.
+void TracingSession::Disable() {
+  for (const auto& parent : Parents()) {
+    std::vector<v1::Probe> its;
+    std::copy_if(probes_.begin(), probes_.end(), std::back_inserter(its),
+                 [&](const v1::Probe& probe) { return IsIn(probe, parent); });
+    static_cast<void>(Switch(NamesOf(its), false));
+  }
+}
+
+Reply<void> TracingSession::Switch(const std::vector<std::string>& names, bool enabled) {
   if (names.empty()) return {};
   auto switched = api_.SetProbesEnabled(names, enabled);
   if (!switched) return tl::unexpected(std::move(switched).error());
@@ -146,9 +232,9 @@ Reply<void> TracingSession::Switch(bool enabled) {
 }
 
 // The last word on each probe; what a target that is gone cannot tell stays as it was.
-void TracingSession::RememberProbes() {
+void TracingSession::RememberProbes(const std::vector<std::string>& parents) {
   std::map<std::string, v1::Probe> known;
-  for (const auto& parent : Parents()) {
+  for (const auto& parent : parents) {
     auto listed = api_.ListProbes(parent);
     if (!listed) continue;
     for (auto& probe : *listed)
@@ -200,9 +286,10 @@ Reply<void> TracingSession::Finish() {
   if (!pump_->stream_ended()) {
     // Disabled first, so that the counters are final and agree with the events still under way. A
     // target that has just ended refuses; its counters stand still anyway.
-    RememberProbes();
-    (void)Switch(false);
-    RememberProbes();
+    if (others_come_) CollectEnded();
+    RememberProbes(Parents());
+    Disable();
+    RememberProbes(Parents());
   }
   if (!pump_->stream_ended() && !pump_->all_gone()) {
     // Nobody wants the rest, which may be all that full rings hold.
@@ -242,10 +329,20 @@ Reply<void> TracingSession::Left() {
 
 void TracingSession::Summarize() {
   std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started_;
-  talk_.Note(fmt::format("{} events in {:.1f} s, {} lost, {} probes", pump_->hits(),
-                         elapsed.count(), pump_->lost(), probes_.size()));
-  for (const auto& probe : probes_)
+  const std::vector<v1::Probe> probes = others_come_ ? Totals() : probes_;
+  std::string text = fmt::format("{} events in {:.1f} s, {} lost, {} probes", pump_->hits(),
+                                 elapsed.count(), pump_->lost(), probes.size());
+  if (others_come_) text += fmt::format(", {} processes", past_targets_ + targets_.size());
+  talk_.Note(text);
+  for (const auto& probe : probes)
     talk_.Note(DescribeProbe(probe));
+}
+
+std::vector<v1::Probe> TracingSession::Totals() const {
+  std::vector<v1::Probe> totals = past_;
+  for (const auto& probe : probes_)
+    AddTo(totals, probe);
+  return totals;
 }
 
 }  // namespace probed::client

@@ -23,12 +23,21 @@ class TracingSession {
   // Creates `request`'s probes (no parent, no session) in every target that was attached; what is
   // the kernel's once, and alone where nothing was.
   Reply<void> Define(v1::CreateProbesRequest request);
+  // Once the stream runs: one more target, which gets what was defined in the others, enabled. A
+  // process that is known already, or gone, is left alone. From then on the end of all targets is
+  // not the end, and the counters are those of all together.
+  Reply<void> Join(const v1::Process& process, v1::AttachTargetRequest request);
+  // Takes the counters of targets that have ended, and forgets those.
+  void CollectEnded();
+  // Also the later targets' hits will be in the stream. Before Stream.
+  void ExpectOthers() { others_come_ = true; }
   // Subscribes to the probes' hits; `count` as in EventPump::Options.
   Reply<void> Stream(uint64_t count, EventWriter& writer, Output& output);
   // Probes that were created disabled.
   Reply<void> Enable();
 
   EventPump& pump() { return *pump_; }
+  // Those that have not been collected.
   const std::vector<v1::Target>& targets() const { return targets_; }
 
   // The command has ended: takes what it left behind on the stream.
@@ -38,9 +47,13 @@ class TracingSession {
   Reply<void> Finish();
 
  private:
-  Reply<void> Switch(bool enabled);
+  Reply<void> Switch(const std::vector<std::string>& probes, bool enabled);
+  void Disable();
+  Reply<void> DefineLater(const v1::Target& target);
+  void Forget(const std::string& target);
+  std::vector<v1::Probe> Totals() const;
   Reply<void> NoteEarlyEnds();
-  void RememberProbes();
+  void RememberProbes(const std::vector<std::string>& parents);
   void NoteNotLeft(RemoteError error);
   Reply<void> Left();
   Reply<void> DefineIn(const std::string& parent, v1::CreateProbesRequest request);
@@ -57,6 +70,10 @@ class TracingSession {
   std::chrono::steady_clock::time_point started_;
   std::vector<v1::Target> targets_;
   std::vector<v1::Probe> probes_;
+  bool others_come_ = false;
+  v1::CreateProbesRequest later_;  // for targets that come
+  std::vector<v1::Probe> past_;    // of targets that have ended: one for each definition
+  size_t past_targets_ = 0;
   std::optional<RemoteError> not_left_;
   std::unique_ptr<EventPump> pump_;
 };

@@ -13,15 +13,19 @@ struct ProcessSelection {
   std::string name{};        // comm, or the last part of the executable's path; glob(7)
   std::string executable{};  // absolute path
   std::optional<uid_t> uid{};
-  std::string cgroup{};     // path of a control group: in it or below
-  std::string container{};  // part of the name of one of its control groups
+  std::string cgroup{};       // path of a control group: in it or below
+  std::string container{};    // part of the name of one of its control groups
+  std::string mapped_file{};  // absolute path of what it has mapped executable
 
   bool empty() const {
-    return name.empty() && executable.empty() && !uid && cgroup.empty() && container.empty();
+    return name.empty() && executable.empty() && !uid && cgroup.empty() && container.empty() &&
+           mapped_file.empty();
   }
 };
 
-// Reads /proc/PID. False for what is gone, a zombie or a thread of the kernel.
+// Reads /proc/PID. Who maps a file is asked of everybody, so init, this process, its like (its
+// guard) and its ancestors never match a mapped file. False for what is gone, a zombie or a thread
+// of the kernel.
 bool IsSelected(const ProcessSelection& selection, pid_t pid);
 
 }  // namespace probed::daemon

@@ -37,8 +37,9 @@ Result<Sessions::Left> Sessions::Leave(event::TargetId target, const SessionKey&
   holders_.erase(target);
   auto report = actions_.detach(target);
   if (!report.ok()) {
-    // Tried again when the session ends.
-    if (!session.id.empty()) holders_[target].insert(session);
+    // Tried again when the session ends, unless it has ended by itself.
+    if (!session.id.empty() && report.error().code != ErrorCode::kNotFound)
+      holders_[target].insert(session);
     return std::move(report).error();
   }
   return Left{*std::move(report), true};

@@ -37,9 +37,18 @@ Result<Endpoint> FindEndpoint(const EndpointOptions& options, bool tracing) {
   return error;
 }
 
+Error NothingToJoin() {
+  return {.code = ErrorCode::kInvalidArgument,
+          .reason = "NOTHING_TO_JOIN",
+          .message = "--join is for a trace that runs: it needs definitions",
+          .hint = "-e 'p:my/open libc.so.6:open64'",
+          .metadata = {}};
+}
+
 Result<ExitCode> Attach(const TraceOptions& options, const Invocation& invocation, Talk& talk) {
   bool tracing = options.has_definitions();
   PROBED_TRY(auto selection, SelectionOf(options.processes));
+  if (options.processes.join && !tracing) return NothingToJoin();
   PROBED_TRY(auto lines, options.definitions.Lines());
   PROBED_TRY(Endpoint endpoint, FindEndpoint(invocation.endpoint, tracing));
   std::optional<Signals> signals;
@@ -66,7 +75,9 @@ void AddAttach(CLI::App& app, Invocation& invocation) {
                 return static_cast<int>(code.ok() ? *code : talk.Fail(code.error()));
               });
   AddProcessOptions(*verb, options->processes);
-  verb->add_flag("--follow", options->follow, "Follow forked children");
+  verb->add_flag("--follow", options->follow, "Follow forked children")
+      ->excludes("--join")
+      ->excludes("--maps");
   AddDefinitionOptions(*verb, options->definitions);
   AddRequireArmedOption(*verb, options->definitions);
   AddStreamOptions(*verb, options->stream);

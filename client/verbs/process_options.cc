@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <fstream>
 
 #include "client/verbs/options.h"
 
@@ -37,6 +38,7 @@ std::string Describe(const ProcessOptions& options) {
   add("--user", options.user);
   add("--cgroup", options.cgroup);
   add("--container", options.container);
+  add("--maps", options.mapped_file);
   return text;
 }
 
@@ -50,7 +52,26 @@ RemoteError NoSuchProcess(const ProcessOptions& options) {
   return error;
 }
 
+// 0: there is none, or it is not known.
+int ParentOf(int pid) {
+  std::ifstream file(fmt::format("/proc/{}/status", pid));
+  int parent = 0;
+  for (std::string word; file >> word;)
+    if (word == "PPid:" && file >> parent) return parent;
+  return 0;
+}
+
 }  // namespace
+
+bool IsNotMeant(const ProcessOptions& options, int pid) {
+  if (pid == ::getpid()) return true;
+  if (options.mapped_file.empty()) return false;
+  constexpr int kMostGenerations = 64;  // pids are reused while we look
+  int ancestor = ::getppid();
+  for (int i = 0; i < kMostGenerations && ancestor > 0; ++i, ancestor = ParentOf(ancestor))
+    if (ancestor == pid) return true;
+  return false;
+}
 
 void AddProcessOptions(CLI::App& verb, ProcessOptions& options) {
   auto* pids = verb.add_option("-p,--pid", options.pids, "Process ids, separated by commas")
@@ -67,7 +88,10 @@ void AddProcessOptions(CLI::App& verb, ProcessOptions& options) {
   add("--user", options.user, "Processes of this user, by name or number", "USER");
   add("--cgroup", options.cgroup, "Processes in this control group or below", "PATH");
   add("--container", options.container, "Processes whose control group's name contains this", "ID");
+  add("--maps", options.mapped_file, "Every process that maps this file, now or later", "FILE");
   verb.add_flag("--wait", options.wait, "If there is none, wait for the first one to start")
+      ->excludes(pids);
+  verb.add_flag("--join", options.join, "Those that start to match later, too, till Ctrl-C")
       ->excludes(pids);
 }
 
@@ -77,13 +101,14 @@ Result<v1::FindProcessesRequest> SelectionOf(const ProcessOptions& options) {
     return Error{.code = ErrorCode::kInvalidArgument,
                  .reason = "NO_SELECTION",
                  .message = "no process is named",
-                 .hint = "--pid PID, or --name, --exe, --user, --cgroup, --container",
+                 .hint = "--pid PID, or --name, --exe, --user, --cgroup, --container, --maps",
                  .metadata = {}};
   }
   request.set_name(options.name);
   request.set_executable(options.executable);
   request.set_cgroup(options.cgroup);
   request.set_container(options.container);
+  request.set_mapped_file(options.mapped_file);
   if (!options.user.empty()) {
     PROBED_TRY(const uint32_t uid, UserId(options.user));
     request.set_uid(uid);
@@ -99,10 +124,10 @@ Reply<std::vector<int>> FindPids(const ProcessOptions& options, v1::FindProcesse
     if (!found) return tl::unexpected(std::move(found).error());
     std::vector<int> pids;
     for (const auto& process : found->processes()) {
-      if (process.pid() != ::getpid()) pids.push_back(process.pid());
+      if (!IsNotMeant(options, process.pid())) pids.push_back(process.pid());
     }
     if (!pids.empty()) return pids;
-    if (!options.wait) return tl::unexpected(NoSuchProcess(options));
+    if (!options.wait && !options.others_come()) return tl::unexpected(NoSuchProcess(options));
     if (!waiting) talk.Note(fmt::format("waiting for a process that has {}", Describe(options)));
     selection.mutable_wait()->set_nanos(kWaitNanoseconds);
   }

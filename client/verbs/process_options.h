@@ -18,20 +18,28 @@ struct ProcessOptions {
   std::string user;
   std::string cgroup;
   std::string container;
+  std::string mapped_file;
   bool wait = false;
+  bool join = false;
 
   bool has_selection() const {
     return !name.empty() || !executable.empty() || !user.empty() || !cgroup.empty() ||
-           !container.empty();
+           !container.empty() || !mapped_file.empty();
   }
+  // Processes that start to match later belong to the trace, too.
+  bool others_come() const { return join || !mapped_file.empty(); }
 };
 void AddProcessOptions(CLI::App& verb, ProcessOptions& options);
 
-// NO_SELECTION, WAIT_WITHOUT_SELECTION, NO_SUCH_USER: what the command line alone tells.
+// NO_SELECTION, NO_SUCH_USER: what the command line alone tells.
 Result<v1::FindProcessesRequest> SelectionOf(const ProcessOptions& options);
 
-// Their pids, at least one. With `wait` this waits, without end, until there is one.
-// NO_SUCH_PROCESS, and what the daemon refuses.
+// Whether it would be the end of us if that process waited: we, and who is asked for every process
+// that maps a file, those that we descend from.
+bool IsNotMeant(const ProcessOptions& options, int pid);
+
+// Their pids, at least one. With `wait`, or when others may come, this waits, without end, until
+// there is one. NO_SUCH_PROCESS, and what the daemon refuses.
 Reply<std::vector<int>> FindPids(const ProcessOptions& options, v1::FindProcessesRequest selection,
                                  Api& api, Talk& talk);
 

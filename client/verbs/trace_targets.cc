@@ -4,6 +4,7 @@
 
 #include "client/stop_watch.h"
 #include "client/tracing_session.h"
+#include "client/verbs/joiner.h"
 #include "client/verbs/stream_output.h"
 
 namespace probed::client {
@@ -39,7 +40,9 @@ std::string DescribeTargets(const TracingSession& session) {
   return text.empty() ? "the kernel" : text;
 }
 
-std::string DescribeEnd(StopReason reason, const TracingSession& session) {
+std::string DescribeEnd(StopReason reason, const TraceOptions& options,
+                        const TracingSession& session) {
+  if (session.targets().empty() && options.processes.others_come()) return "every process ended";
   std::string targets = DescribeTargets(session);
   if (session.targets().empty()) return "nothing of ours is left in the kernel";
   return reason == StopReason::kTargetsEnded ? targets + " ended" : "detached from " + targets;
@@ -85,6 +88,7 @@ ExitCode TraceTargets(const TraceOptions& options,
   auto output = OpenStreamOutput(options.stream);
   if (!output.ok()) return talk.Fail(output.error());
   TracingSession session(api, talk);
+  if (options.processes.others_come()) session.ExpectOthers();
   std::optional<EndOnInterrupt> nothing_yet(std::in_place, signals);
   auto pids =
       selection ? FindPids(options.processes, *selection, api, talk) : Reply<std::vector<int>>();
@@ -96,11 +100,18 @@ ExitCode TraceTargets(const TraceOptions& options,
                         DescribeTargets(session), selection ? "detaches" : "ends it"));
   StopOptions stop;
   stop.duration_seconds = options.stream.duration_seconds;
+  std::optional<Joiner> joiner;
+  if (selection && options.processes.others_come()) {
+    joiner.emplace(options.processes, *selection, RequestFor(0, options), api, session, talk);
+    stop.turn_fd = joiner->fd();
+    stop.each_turn = [&] { joiner->Turn(); };
+  }
   StopReason reason = WaitForStop(session.pump(), signals, talk, stop);
+  joiner.reset();
   signals.LetInterruptsEndUs();
   auto end = session.Finish();
   if (!end) return talk.Fail(end.error());
-  talk.Note(DescribeEnd(reason, session));
+  talk.Note(DescribeEnd(reason, options, session));
   if (!CheckWritten(output->output, talk)) return ExitCode::kFailure;
   ExitCode judged = ExitCodeOf(reason, talk);
   return judged == ExitCode::kOk ? attached : judged;

@@ -112,12 +112,15 @@ Result<ProcessSelection> ToSelection(const v1::FindProcessesRequest& request) {
                              .executable = request.executable(),
                              .uid = {},
                              .cgroup = request.cgroup(),
-                             .container = request.container()};
+                             .container = request.container(),
+                             .mapped_file = request.mapped_file()};
   if (request.has_uid()) selection.uid = request.uid();
   if (selection.empty())
-    return InvalidSelection("nothing is said about the processes to find",
-                            "set a name, an executable, a user, a control group or a container");
-  for (const std::string* path : {&selection.executable, &selection.cgroup}) {
+    return InvalidSelection(
+        "nothing is said about the processes to find",
+        "set a name, an executable, a user, a control group, a container or a file");
+  for (const std::string* path :
+       {&selection.executable, &selection.cgroup, &selection.mapped_file}) {
     if (!path->empty() && path->front() != '/')
       return InvalidSelection(fmt::format("\"{}\" is not an absolute path", *path), "");
   }

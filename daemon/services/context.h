@@ -10,6 +10,7 @@
 #include "daemon/access/authorizer.h"
 #include "daemon/boot_definitions.h"
 #include "daemon/config.h"
+#include "daemon/services/session_streams.h"
 #include "daemon/sessions.h"
 #include "engine/engine.h"
 
@@ -25,6 +26,7 @@ struct ServiceContext {
   Sessions& sessions;
   const Limits& limits;
   const BootDefinitions& boot;
+  SessionStreams streams{};
   std::stop_source stop{};  // asks the streams to end
   std::atomic<uint32_t> subscribers = 0;
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();

@@ -20,13 +20,17 @@ EventFilter::Known& EventFilter::Lookup(event::TargetId target) {
 
 bool EventFilter::WantsTarget(const Known& known, event::TargetId target) const {
   if (!known.visible) return false;
-  return wanted_.targets.empty() || wanted_.targets.contains(target) ||
+  return (wanted_.targets.empty() && !wanted_.grows) || wanted_.targets.contains(target) ||
          wanted_.targets.contains(known.root);
+}
+
+bool EventFilter::NamesProbe(event::ProbeId probe) const {
+  return (wanted_.probes.empty() && !wanted_.grows) || wanted_.probes.contains(probe);
 }
 
 bool EventFilter::WantsHit(event::ProbeId probe, event::TargetId target) {
   std::lock_guard lock(mutex_);
-  if (!wanted_.probes.empty() && !wanted_.probes.contains(probe)) return false;
+  if (!NamesProbe(probe)) return false;
   target = Belonging(target);
   const Known& known = Lookup(target);
   if (!WantsTarget(known, target)) return false;
@@ -48,8 +52,18 @@ bool EventFilter::WantsNotice(const event::TargetNotice& notice) {
 
 bool EventFilter::WantsProbe(const engine::ProbeInfo& probe) {
   std::lock_guard lock(mutex_);
-  if (!wanted_.probes.empty() && !wanted_.probes.contains(probe.id)) return false;
+  if (!NamesProbe(probe.id)) return false;
   return WantsTarget(Lookup(probe.target), probe.target);
+}
+
+void EventFilter::Add(event::TargetId target) {
+  std::lock_guard lock(mutex_);
+  wanted_.targets.insert(target);
+}
+
+void EventFilter::Add(const std::vector<event::ProbeId>& probes) {
+  std::lock_guard lock(mutex_);
+  wanted_.probes.insert(probes.begin(), probes.end());
 }
 
 void EventFilter::Learn(const engine::TargetInfo& target) {

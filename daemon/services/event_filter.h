@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 #include <unordered_map>
+#include <vector>
 
 #include "engine/engine.h"
 
@@ -16,17 +17,21 @@ namespace probed::daemon {
 class EventFilter {
  public:
   struct Wanted {
-    std::set<event::TargetId> targets;  // empty: all
-    std::set<event::ProbeId> probes;    // empty: all
+    std::set<event::TargetId> targets;  // empty: all, unless `grows`
+    std::set<event::ProbeId> probes;    // likewise
+    bool grows = false;                 // more is added later
   };
   using MaySee = std::function<bool(event::TargetId)>;
 
   EventFilter(Wanted wanted, MaySee may_see)
-      : wanted_(std::move(wanted)), may_see_(std::move(may_see)) {}
+      : may_see_(std::move(may_see)), wanted_(std::move(wanted)) {}
 
   bool WantsHit(event::ProbeId probe, event::TargetId target);
   bool WantsNotice(const event::TargetNotice& notice);
   bool WantsProbe(const engine::ProbeInfo& probe);
+  // Wanted from now on.
+  void Add(event::TargetId target);
+  void Add(const std::vector<event::ProbeId>& probes);
   // Targets that were there before the subscription.
   void Learn(const engine::TargetInfo& target);
   // The target that the probe of an accepted hit belongs to.
@@ -39,10 +44,11 @@ class EventFilter {
   };
   Known& Lookup(event::TargetId target);
   bool WantsTarget(const Known& known, event::TargetId target) const;
+  bool NamesProbe(event::ProbeId probe) const;
 
-  const Wanted wanted_;
   const MaySee may_see_;
   std::mutex mutex_;
+  Wanted wanted_;
   std::map<event::TargetId, Known> known_;  // processes that live
   std::unordered_map<event::ProbeId, event::TargetId> probe_targets_;
 };

@@ -1,5 +1,7 @@
 #include "daemon/services/events.h"
 
+#include <optional>
+
 #include "daemon/convert/names.h"
 #include "daemon/convert/status.h"
 #include "daemon/services/event_stream.h"
@@ -30,6 +32,7 @@ grpc::Status EventService::WatchEvents(grpc::ServerContext* call,
   const OnExit end_session([&] { EndSession(context_, caller_, request->end_session()); });
   auto wanted = ToWanted(*request);
   if (!wanted.ok()) return ToStatus(wanted.error());
+  wanted->grows = request->follow_session();
   auto options = ToOptions(*request);
   if (!options.ok()) return ToStatus(options.error());
 
@@ -38,6 +41,9 @@ grpc::Status EventService::WatchEvents(grpc::ServerContext* call,
   EventFilter filter(*std::move(wanted), [this](event::TargetId target) {
     return context_.authorizer.MaySee(caller_, target);
   });
+  std::optional<SessionStreams::Registration> follows;
+  if (request->follow_session())
+    follows.emplace(context_.streams, SessionKey{caller_.uid, request->end_session()}, filter);
   options->wants_hit = [&filter](event::ProbeId probe, event::TargetId target) {
     return filter.WantsHit(probe, target);
   };

@@ -51,6 +51,7 @@ grpc::Status ProbeService::CreateProbes(grpc::ServerContext* call,
     *response->add_probes() = ToProto(probe);
   if (options->validate_only) return grpc::Status::OK;
   context_.sessions.AddProbes({caller_.uid, request->session()}, IdsOf(outcome->probes));
+  context_.streams.AddProbes({caller_.uid, request->session()}, IdsOf(outcome->probes));
   AuditProbes("create-probes", outcome->probes, {});
   EndSessionOfGone(*call, context_, caller_, request->session());
   return grpc::Status::OK;

@@ -46,6 +46,7 @@ Result<engine::TargetInfo> TargetService::Attach(const v1::AttachTargetRequest& 
                  {caller_.uid, request.session()}, [&] { return Join(target, options); },
                  [&](const engine::TargetInfo& attached) { return Verify(attached, target); }));
   context_.authorizer.Remember(info.id, caller_);
+  context_.streams.AddTarget({caller_.uid, request.session()}, info.id);
   return info;
 }
 

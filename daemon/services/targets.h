@@ -24,6 +24,8 @@ class TargetService final : public v1::TargetService::Service {
                             v1::DetachTargetResponse* response) override;
   grpc::Status FindProcesses(grpc::ServerContext* call, const v1::FindProcessesRequest* request,
                              v1::FindProcessesResponse* response) override;
+  grpc::Status WatchProcesses(grpc::ServerContext* call, const v1::FindProcessesRequest* request,
+                              grpc::ServerWriter<v1::FindProcessesResponse>* writer) override;
   grpc::Status GetTarget(grpc::ServerContext*, const v1::GetTargetRequest* request,
                          v1::Target* response) override;
   grpc::Status ListTargets(grpc::ServerContext*, const v1::ListTargetsRequest* request,
@@ -43,6 +45,7 @@ class TargetService final : public v1::TargetService::Service {
   std::vector<event::TargetId> WaitFor(const ProcessSelection& selection,
                                        std::chrono::milliseconds at_most,
                                        const grpc::ServerContext& call);
+  bool IsOver(const grpc::ServerContext& call) const;
 
   ServiceContext& context_;
   const Caller& caller_;

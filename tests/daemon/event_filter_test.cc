@@ -27,6 +27,16 @@ TEST(EventFilter, NothingNamedMeansAll) {
   EXPECT_TRUE(filter.WantsHit(1, kMine));
 }
 
+TEST(EventFilter, WhatGrowsBeginsWithWhatIsNamed) {
+  EventFilter filter({.targets = {}, .probes = {}, .grows = true}, Everything);
+  EXPECT_FALSE(filter.WantsHit(1, kMine));
+  filter.Add(kMine);
+  EXPECT_FALSE(filter.WantsHit(1, kMine));
+  filter.Add(std::vector<event::ProbeId>{1});
+  EXPECT_TRUE(filter.WantsHit(1, kMine));
+  EXPECT_FALSE(filter.WantsHit(2, kMine));
+}
+
 TEST(EventFilter, NamedTargetsAndTheirChildren) {
   EventFilter filter({{kMine}, {}}, Everything);
   EXPECT_TRUE(filter.WantsHit(1, kMine));

@@ -52,6 +52,25 @@ TEST_F(ProcessSelectionTest, ByFileEvenIfThatIsCalledOtherwiseOrGone) {
   EXPECT_TRUE(Selects({.name = "choose-me"}));
 }
 
+TEST_F(ProcessSelectionTest, ByMappedFileEvenIfThatIsGone) {
+  EXPECT_TRUE(Selects({.mapped_file = path_}));
+  EXPECT_FALSE(Selects({.mapped_file = folder_ + "/never"}));
+  const std::string other = folder_ + "/other";
+  std::filesystem::create_hard_link(path_, other);
+  EXPECT_TRUE(Selects({.mapped_file = other}));
+  EXPECT_FALSE(Selects({.mapped_file = "/bin/cat"}));
+  std::filesystem::remove(path_);
+  EXPECT_TRUE(Selects({.mapped_file = path_}));
+}
+
+TEST_F(ProcessSelectionTest, NeverUsOrWhoWeDescendFromByMappedFile) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  EXPECT_TRUE(IsSelected({.executable = self}, ::getpid()));
+  EXPECT_FALSE(IsSelected({.mapped_file = self}, ::getpid()));
+  const std::string parent = sys::ReadExecutable(::getppid());
+  EXPECT_FALSE(IsSelected({.mapped_file = parent}, ::getppid()));
+}
+
 TEST_F(ProcessSelectionTest, ByUser) {
   EXPECT_TRUE(Selects({.uid = ::geteuid()}));
   EXPECT_FALSE(Selects({.uid = ::geteuid() + 1}));
