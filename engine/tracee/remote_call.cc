@@ -71,10 +71,25 @@ Result<sys::WaitStatus> NextStop(Thread& thread) {
   return status;
 }
 
+// An int3 that is to be told to the program can be run into again, or what stands there now: sent
+// again, it would be a signal that somebody has sent. "int 3" in two bytes raises the same signal.
+bool GoBackToInt3(Thread& thread, const siginfo_t& info) {
+  if (thread.in_callback || info.si_signo != SIGTRAP || info.si_code != SI_KERNEL) return false;
+  constexpr std::array kTwoBytes = {std::byte{0xcd}, std::byte{0x03}};
+  std::array<std::byte, 2> before{};
+  uint64_t ip = thread.Regs().rip;
+  (void)thread.process().memory().ReadSome(RemoteAddr{ip - before.size()}, before);
+  if (before == kTwoBytes) return false;
+  thread.MutableRegs().rip = ip - 1;
+  return true;
+}
+
 // SIGSTOP alone can arrive with every signal blocked, and it has no siginfo worth keeping.
 void DeferSignalStop(Thread& thread) {
   siginfo_t info{};
-  if (sys::GetSigInfo(thread.tid(), info).ok()) thread.DeferSignal(info);
+  if (!sys::GetSigInfo(thread.tid(), info).ok()) return;
+  if (GoBackToInt3(thread, info)) return thread.FlushRegs();
+  thread.DeferSignal(info);
 }
 
 // Lets the thread go on until it reports a stop of type Wanted, and enters that stop.
@@ -164,27 +179,16 @@ class Excursion {
   uint64_t covered_ = 0;
 };
 
-// An int3 that is to be told to the program can be run into again, or what stands there now: sent
-// again, it would be a signal that somebody has sent. "int 3" in two bytes raises the same signal.
-bool GoBackToInt3(Thread& thread, const siginfo_t& info) {
-  if (thread.in_callback || info.si_signo != SIGTRAP || info.si_code != SI_KERNEL) return false;
-  constexpr std::array kTwoBytes = {std::byte{0xcd}, std::byte{0x03}};
-  std::array<std::byte, 2> before{};
-  uint64_t ip = thread.Regs().rip;
-  (void)thread.process().memory().ReadSome(RemoteAddr{ip - before.size()}, before);
-  if (before == kTwoBytes) return false;
-  thread.resumption().signal = 0;
-  thread.MutableRegs().rip = ip - 1;
-  return true;
-}
-
 // The signal of a signal-delivery-stop is lost when the stop is left without it.
 void KeepSignal(Thread& thread) {
   int signal = thread.resumption().signal;
   if (thread.stop_kind() != StopKind::kSignal || (signal == 0 && !thread.in_callback)) return;
   siginfo_t info{};
   if (!sys::GetSigInfo(thread.tid(), info).ok()) return;
-  if (GoBackToInt3(thread, info)) return;
+  if (GoBackToInt3(thread, info)) {
+    thread.resumption().signal = 0;
+    return;
+  }
   thread.Displace(info);
 }
 
