@@ -9,8 +9,6 @@
 #include <cstring>
 #include <map>
 
-#include "engine/tracee/process.h"
-
 namespace probed::probe {
 namespace {
 
@@ -89,12 +87,12 @@ void PatchJournal::Remove(uint32_t index) {
   free_.push_back(index);
 }
 
-void PatchJournal::Begin(const tracee::Process& process, const tracee::CallUnderWay& call) {
+void PatchJournal::Begin(const tracee::CallUnderWay& call) {
   JournalRecord& record = records_.front();
   SetKind(record, JournalRecord::kFree);
   std::memcpy(std::as_writable_bytes(records_.subspan(1)).data(), &call.regs, sizeof call.regs);
-  record.pid = process.pid();
-  record.start_ticks = process.start_ticks();
+  record.pid = call.pid;
+  record.start_ticks = call.start_ticks;
   record.address = call.place.instruction.value;
   record.other = call.place.parking.value;
   record.extra = call.signal_mask;
@@ -198,6 +196,8 @@ std::optional<tracee::CallUnderWay> CallIn(Records records) {
   if (records.size() < kCallRecords || records.front().kind != JournalRecord::kCall) return {};
   const JournalRecord& record = records.front();
   tracee::CallUnderWay call{
+      .pid = record.pid,
+      .start_ticks = record.start_ticks,
       .tid = static_cast<pid_t>(record.unused),
       .place = {.instruction = RemoteAddr{record.address}, .parking = RemoteAddr{record.other}},
       .signal_mask = record.extra};

@@ -66,7 +66,7 @@ class PatchJournal final : public tracee::CallRecorder {
   void Retire(uint32_t index) { free_.push_back(index); }
   uint64_t NextNumber() { return ++number_; }
 
-  void Begin(const tracee::Process& process, const tracee::CallUnderWay& call) override;
+  void Begin(const tracee::CallUnderWay& call) override;
   void End() override;
 
  private:

@@ -13,8 +13,6 @@
 
 namespace probed::tracee {
 
-class Process;
-
 // The signal mask meanwhile. No program has one like it. SIGTRAP is let in because the thread may
 // run into an int3 with it if we die; one that is blocked ends the program (kernel/signal.c,
 // force_sig_info_to_task).
@@ -23,6 +21,8 @@ inline constexpr uint64_t kMaskOfCalls =
 
 // What a thread had before.
 struct CallUnderWay {
+  pid_t pid = 0;
+  uint64_t start_ticks = 0;  // with the pid, names the process for good
   pid_t tid = 0;
   SyscallPlace place;
   uint64_t signal_mask = 0;
@@ -33,7 +33,7 @@ class CallRecorder {
  public:
   virtual ~CallRecorder() = default;
   // Before anything of the thread is changed; one call at a time.
-  virtual void Begin(const Process& process, const CallUnderWay& call) = 0;
+  virtual void Begin(const CallUnderWay& call) = 0;
   // All of it is as it was.
   virtual void End() = 0;
 };

@@ -120,12 +120,14 @@ class Excursion {
       : thread_(thread), recorder_(thread.process().call_recorder()) {
     // A trap that has been dealt with would be delivered if we die, into the call.
     if (thread.has_untaken_stop()) thread.TakeStop();
+    before_.pid = thread.process().pid();
+    before_.start_ticks = thread.process().start_ticks();
     before_.tid = thread.tid();
     before_.place = place;
     before_.regs = thread.KernelsRegs();
     decided_ = thread.Regs();
     saved_mask_ = sys::GetSigMask(thread.tid(), before_.signal_mask).ok();
-    if (recorder_ != nullptr && saved_mask_) recorder_->Begin(thread.process(), before_);
+    if (recorder_ != nullptr && saved_mask_) recorder_->Begin(before_);
     if (saved_mask_) BlockSignals();
     if (place.can_park()) LeadToParking();
   }

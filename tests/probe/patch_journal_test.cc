@@ -54,6 +54,35 @@ TEST_F(PatchJournalTest, RecordsOfProcessesAreKeptApartAndGoWithThem) {
   EXPECT_EQ(read[0].records[0].address, 0x1000u);
 }
 
+TEST_F(PatchJournalTest, ACallUnderWayIsReadWithItsRegistersUntilItEnds) {
+  ProcessJournal process(journal_, 10, 1000);
+  ASSERT_TRUE(process.Put(Site(0x1000)).ok());
+  tracee::CallUnderWay call{
+      .pid = 10,
+      .start_ticks = 1000,
+      .tid = 12,
+      .place = {.instruction = RemoteAddr{0x2000}, .parking = RemoteAddr{0x3000}},
+      .signal_mask = 0x55};
+  call.regs.r15 = 1;  // first and last of the structure
+  call.regs.gs = 2;
+  journal_->Begin(call);
+  auto read = Read();
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_EQ(read[0].records.size(), 1u) << "registers are no records";
+  ASSERT_TRUE(read[0].call);
+  EXPECT_EQ(read[0].call->tid, 12);
+  EXPECT_TRUE(read[0].call->place.Holds(RemoteAddr{0x2002}));
+  EXPECT_TRUE(read[0].call->place.Holds(RemoteAddr{0x3000}));
+  EXPECT_EQ(read[0].call->signal_mask, 0x55u);
+  EXPECT_EQ(read[0].call->regs.r15, 1u);
+  EXPECT_EQ(read[0].call->regs.gs, 2u);
+  ASSERT_TRUE(StrikeOut(file_.get(), read[0]).ok());
+  EXPECT_TRUE(Read().empty());
+  journal_->Begin(call);
+  journal_->End();
+  EXPECT_TRUE(Read().empty());
+}
+
 TEST_F(PatchJournalTest, ARecordReplacesTheOneOfTheSamePlace) {
   ProcessJournal process(journal_, 10, 1000);
   ASSERT_TRUE(process.Put(Site(0x1000)).ok());
