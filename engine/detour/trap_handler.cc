@@ -31,6 +31,10 @@ class Handler : public Xbyak::CodeGenerator {
     dq(id);
     Xbyak::CodeGenerator::L(mark_);
     dq(kCopyMark);
+    made.action = static_cast<uint32_t>(getSize());
+    Xbyak::CodeGenerator::L(action_);
+    for (uint32_t i = 0; i < kActionWords; ++i)
+      dq(0);
     made.entry = static_cast<uint32_t>(getSize());
     OnTrap();
     OnSent();
@@ -67,19 +71,17 @@ class Handler : public Xbyak::CodeGenerator {
     ret();
   }
 
-  // Pending again when the handler returns, with the default action.
+  // Pending again when the handler returns, with the program's action. A thread may send itself
+  // what looks like the kernel's (rt_tgsigqueueinfo(2)).
   void OnSent() {
-    constexpr int kWords = 4;  // of the kernel's struct sigaction
     Xbyak::CodeGenerator::L(sent_);
-    for (int i = 0; i < kWords; ++i)
-      push(0);
+    mov(r12, rsi);
     mov(edi, SIGTRAP);
-    mov(rsi, rsp);
+    lea(rsi, ptr[rip + action_]);
     xor_(edx, edx);
     mov(r10d, sizeof(uint64_t));
     mov(eax, SYS_rt_sigaction);
     syscall();
-    add(rsp, kWords * sizeof(uint64_t));
     mov(eax, SYS_getpid);
     syscall();
     mov(ebx, eax);
@@ -88,12 +90,13 @@ class Handler : public Xbyak::CodeGenerator {
     mov(edi, ebx);
     mov(esi, eax);
     mov(edx, SIGTRAP);
-    mov(eax, SYS_tgkill);
+    mov(r10, r12);
+    mov(eax, SYS_rt_tgsigqueueinfo);
     syscall();
     ret();
   }
 
-  Xbyak::Label mark_, sent_;
+  Xbyak::Label mark_, action_, sent_;
 };
 
 }  // namespace

@@ -14,16 +14,8 @@
 #include "engine/tracee/remote_call.h"
 
 namespace probed::probe {
-namespace {
 
 using tracee::Resumption;
-using How = tracee::Resumption::How;
-
-How HowToGoOn(const ProcessState* state) {
-  return state != nullptr && state->loading ? How::kSyscall : How::kContinue;
-}
-
-}  // namespace
 
 Controller::Controller(event::Hub& hub, FileCache& files, OptimizerOptions optimization,
                        std::shared_ptr<PatchJournal> patches, OnGone on_gone, OnNew on_new)
@@ -135,7 +127,7 @@ Result<DetachReport> Controller::TrySalvage(tracee::Process& process,
                                             const JournaledProcess& left) {
   ProcessState& state = MakeState(process, MakeGroup(process));
   state.leaving = true;
-  state.keeps_memory = true;
+  state.salvaged = true;
   AdoptLeftovers(state, left);
   auto prepare = [&](std::vector<tracee::Stopped*>& threads) -> Status {
     if (threads.empty()) return {};
@@ -176,8 +168,8 @@ Resumption Controller::OnTrap(tracee::Stopped& stopped) {
 
 Resumption Controller::OnSignal(tracee::Stopped& stopped, const siginfo_t& info) {
   ProcessState* state = ProcessState::Of(stopped.process());
-  if (state != nullptr) return hits_.OnSignal(stopped, *state, info);
-  return {.how = HowToGoOn(state), .signal = info.si_signo};
+  if (state == nullptr) return {.signal = info.si_signo};
+  return hits_.OnSignal(stopped, *state, info);
 }
 
 void Controller::OnThreadStart(tracee::Stopped& stopped) {
@@ -246,7 +238,7 @@ Resumption Controller::OnExec(tracee::Stopped& stopped) {
   if (!known) state = &MakeState(stopped.process(), MakeGroup(stopped.process()));
   StartImage(stopped, *state);
   if (known) Announce(*state, event::TargetChange::kExecuted, 0, state->executable);
-  return {.how = HowToGoOn(state)};
+  return {.how = state->HowToGoOn()};
 }
 
 tracee::ChildChoice Controller::OnChildExec(tracee::Process& parent, tracee::Process& child,
@@ -265,8 +257,9 @@ tracee::ChildChoice Controller::OnChildExec(tracee::Process& parent, tracee::Pro
 
 Resumption Controller::OnSyscall(tracee::Stopped& stopped, bool is_exit) {
   ProcessState* state = ProcessState::Of(stopped.process());
-  if (state != nullptr && state->loading && is_exit) watcher_.OnSyscallExit(stopped, *state);
-  return {.how = HowToGoOn(state)};
+  if (state == nullptr) return {};
+  if (state->loading && is_exit) watcher_.OnSyscallExit(stopped, *state);
+  return {.how = state->HowToGoOn()};
 }
 
 void Controller::OnAbandon(tracee::Process& process) {

@@ -80,7 +80,7 @@ Status RestoreSites(tracee::Stopped& stopped, HitHandler& hits, ProcessState& st
 
 // Under seccomp our memory stays where it is: nothing of the program leads there.
 Status ReleaseMemory(tracee::Stopped& stopped, ProcessState& state, const TargetRing* ring) {
-  if (state.keeps_memory) return {};
+  if (state.salvaged) return {};
   Status released = ring != nullptr ? ring->Unmap(stopped) : Status();
   if (released.ok()) released = state.process.arena().Release(stopped);
   return !released.ok() && released.error().reason == "SECCOMP_ACTIVE" ? Status() : released;

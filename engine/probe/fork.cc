@@ -15,7 +15,7 @@ void InheritState(const ProcessState& parent, ProcessState& child, tracee::Threa
   }
   child.sites.CopyTrampolines(parent.sites);
   child.rescue = parent.rescue;
-  child.keeps_memory = parent.keeps_memory;
+  child.salvaged = parent.salvaged;
   (void)child.journal.CopyFrom(parent.journal);
   child.trampoline = parent.trampoline;
   child.loading = parent.loading;

@@ -43,6 +43,7 @@ class HitHandler {
   ReturnHandler& returns() { return returns_; }
 
  private:
+  static tracee::Resumption GoOn(const ProcessState& state) { return {.how = state.HowToGoOn()}; }
   tracee::Resumption Handle(tracee::Stopped& stopped, ProcessState& state, bool has_trapped);
   tracee::Resumption OnBreakpoint(tracee::Stopped& stopped, ProcessState& state);
   tracee::Resumption OnAsked(tracee::Stopped& stopped, ProcessState& state);

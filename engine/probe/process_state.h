@@ -76,9 +76,9 @@ class ProcessState final : public tracee::Extension {
   uint32_t images = 0;
   // It is being detached from: nothing may be armed any more, in new images and children neither.
   bool leaving = false;
-  // Our memory stays mapped: while nobody traced it, the program may have gone off into a signal
-  // handler from there.
-  bool keeps_memory = false;
+  // A daemon died that traced it. Our memory stays mapped: while nobody traced it, the program may
+  // have gone off into a signal handler from there.
+  bool salvaged = false;
   uint64_t rescue_kept_ns = 0;  // when the handler was last put in place again
   // What the program does on SIGTRAP; nothing: the default. See trap_signal.h.
   std::optional<SignalAction> trap_action;
@@ -105,6 +105,11 @@ class ProcessState final : public tracee::Extension {
   // Of the daemon's own, or one that is a breakpoint now.
   bool IsTrampoline(RemoteAddr address) const {
     return address.value != 0 && (address == trampoline || sites.IsRetired(address));
+  }
+  // Until the program's entry point every system call is watched for new mappings
+  // (module_watcher.h).
+  tracee::Resumption::How HowToGoOn() const {
+    return loading ? tracee::Resumption::How::kSyscall : tracee::Resumption::How::kContinue;
   }
   // Adds to the counters of probes and sites what detours have counted since.
   void CountDetours();

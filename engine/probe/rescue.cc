@@ -11,6 +11,8 @@
 namespace probed::probe {
 namespace {
 
+static_assert(sizeof(SignalAction) == detour::kActionWords * sizeof(uint64_t));
+
 // linux/signal.h; the C library does not show it.
 constexpr uint64_t kSaRestorer = 0x04000000;
 
@@ -55,10 +57,27 @@ bool Rescue::Contains(RemoteAddr ip) const {
   return prepared() && ip >= head_ && ip < head_ + detour::AssembleTrapHandler(id_).code.size();
 }
 
+Status Rescue::SetProgramsAction(tracee::Stopped& stopped,
+                                 const std::optional<SignalAction>& action) const {
+  SignalAction stored = action.value_or(SignalAction{});
+  RemoteAddr place = head_ + detour::AssembleTrapHandler(id_).action;
+  return stopped.WriteMemory(place, std::as_bytes(std::span(&stored, 1)));
+}
+
+std::optional<SignalAction> Rescue::ProgramsAction(const sys::ProcessMemory& memory) const {
+  SignalAction stored{};
+  RemoteAddr place = head_ + detour::AssembleTrapHandler(id_).action;
+  bool read = memory.Read(place, std::as_writable_bytes(std::span(&stored, 1))).ok();
+  return read && stored.handler != 0 ? std::optional(stored) : std::nullopt;
+}
+
 bool Rescue::StandsAt(const sys::ProcessMemory& memory, RemoteAddr head, uint64_t id) {
-  std::vector<uint8_t> expected = detour::AssembleTrapHandler(id).code;
-  std::vector<uint8_t> present(expected.size());
-  return memory.Read(head, std::as_writable_bytes(std::span(present))).ok() && present == expected;
+  detour::TrapHandlerCode expected = detour::AssembleTrapHandler(id);
+  std::vector<uint8_t> present(expected.code.size());
+  if (!memory.Read(head, std::as_writable_bytes(std::span(present))).ok()) return false;
+  auto actions = present.begin() + expected.action;
+  std::fill(actions, actions + sizeof(SignalAction), uint8_t{0});
+  return present == expected.code;
 }
 
 }  // namespace probed::probe

@@ -2,6 +2,7 @@
 // The SIGTRAP handler (engine/detour/trap_handler.h) in one process. Tracer thread only.
 
 #include <cstdint>
+#include <optional>
 
 #include "base/address.h"
 #include "base/result.h"
@@ -22,12 +23,16 @@ class Rescue {
   bool prepared() const { return head_.value != 0; }
   Status Prepare(tracee::Stopped& stopped, ProcessJournal& journal, RemoteAddr near);
   SignalAction Action() const;
+  // What the handler puts back when it has to: the program's own action, or the default one.
+  Status SetProgramsAction(tracee::Stopped& stopped,
+                           const std::optional<SignalAction>& action) const;
+  std::optional<SignalAction> ProgramsAction(const sys::ProcessMemory& memory) const;
   bool Contains(RemoteAddr ip) const;
 
   // Whether the process, or one that it was copied from, was given the handler `id` there.
   static bool StandsAt(const sys::ProcessMemory& memory, RemoteAddr head, uint64_t id);
 
-  // The program's action is ours: trap_signal.h.
+  // The action in force is ours: trap_signal.h.
   bool installed = false;
 
  private:

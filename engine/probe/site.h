@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,11 @@ class Site {
   const arch::OutOfLineCopy& copy() const { return copy_; }
   // Where the copied instruction ends: a jump back (boosted) or a breakpoint of ours.
   RemoteAddr copy_end() const { return copy_address_ + copy_.instruction_length; }
+  // Where the program believes to be when its ip is in the copy.
+  std::optional<uint64_t> ShownAddress(RemoteAddr ip) const {
+    return arch::OriginalIp(copy_, copy_address_.value, ip.value);
+  }
+  bool NotExecuted(RemoteAddr ip) const { return ShownAddress(ip) == address_.value; }
   bool is_emulated() const { return !copy_.boosted && CanBeEmulated(); }
   RemoteAddr next() const { return address_ + instruction_.length; }
 

@@ -20,15 +20,31 @@ bool IsHandled(const ProcessState& state) {
   return state.trap_action && state.trap_action->handler != kIgnoreSignal;
 }
 
+constexpr uint64_t kRepairIntervalNs = 100'000'000;
+
 // A trap in a thread that blocks SIGTRAP has put the default action in place. Such a thread would
 // undo each repair with its next hit, so that there is one in a while only.
-void KeepRescue(tracee::Stopped& stopped, ProcessState& state) {
-  constexpr uint64_t kIntervalNs = 100'000'000;
+void RepairRescue(tracee::Stopped& stopped, ProcessState& state) {
   uint64_t now = MonotonicNow();
-  if (!state.rescue.installed || now - state.rescue_kept_ns < kIntervalNs) return;
+  if (!state.rescue.installed || now - state.rescue_kept_ns < kRepairIntervalNs) return;
   state.rescue_kept_ns = now;
   state.rescue.installed = false;
   InstallRescue(stopped, state);
+}
+
+// The program may have set another action since we looked. The default one is no news: a trap of a
+// thread that blocks the signal brings it about, too.
+void NoteReplaced(tracee::Stopped& stopped, ProcessState& state, const SignalAction& replaced) {
+  if (replaced.handler == 0 || replaced.handler == state.rescue.Action().handler) return;
+  if (state.trap_action && state.trap_action->handler == replaced.handler) return;
+  state.trap_action = replaced;
+  if (replaced.handler == kIgnoreSignal) return RemoveRescue(stopped, state);
+  (void)state.rescue.SetProgramsAction(stopped, state.trap_action);
+}
+
+void RestoreHandler(tracee::Stopped& stopped, const ProcessState& state) {
+  SignalAction action = state.rescue.installed ? state.rescue.Action() : *state.trap_action;
+  (void)ExchangeAction(stopped, SIGTRAP, &action);
 }
 
 bool HasHandler(pid_t pid) {
@@ -39,17 +55,33 @@ bool HasHandler(pid_t pid) {
 }  // namespace
 
 void InstallRescue(tracee::Stopped& stopped, ProcessState& state) {
-  if (!state.rescue.prepared() || state.rescue.installed || state.trap_action) return;
+  if (!state.rescue.prepared() || state.rescue.installed || IgnoresTraps(state)) return;
+  if (!state.rescue.SetProgramsAction(stopped, state.trap_action).ok()) return;
   SignalAction action = state.rescue.Action();
-  state.rescue.installed = ExchangeAction(stopped, SIGTRAP, &action).has_value();
+  auto replaced = ExchangeAction(stopped, SIGTRAP, &action);
+  state.rescue.installed = replaced.has_value();
+  if (replaced) NoteReplaced(stopped, state, *replaced);
 }
 
 void RemoveRescue(tracee::Stopped& stopped, ProcessState& state) {
   if (!std::exchange(state.rescue.installed, false)) return;
   auto present = ExchangeAction(stopped, SIGTRAP, nullptr);
   if (!present || present->handler != state.rescue.Action().handler) return;
-  constexpr SignalAction kDefault{};
-  (void)ExchangeAction(stopped, SIGTRAP, &kDefault);
+  SignalAction programs = state.trap_action.value_or(SignalAction{});
+  (void)ExchangeAction(stopped, SIGTRAP, &programs);
+}
+
+void YieldToProgram(tracee::Stopped& stopped, ProcessState& state) {
+  RemoveRescue(stopped, state);
+  state.rescue_kept_ns = MonotonicNow();
+}
+
+void KeepRescue(tracee::Stopped& stopped, ProcessState& state) {
+  if (state.rescue.installed || !state.rescue.prepared() || state.leaving) return;
+  uint64_t now = MonotonicNow();
+  if (now - state.rescue_kept_ns < kRepairIntervalNs) return;
+  state.rescue_kept_ns = now;
+  InstallRescue(stopped, state);
 }
 
 void LookAtTrapAction(tracee::Stopped& stopped, ProcessState& state) {
@@ -61,7 +93,9 @@ void LookAtTrapAction(tracee::Stopped& stopped, ProcessState& state) {
   state.trap_action = is_default ? std::nullopt : ExchangeAction(stopped, SIGTRAP, nullptr);
   state.rescue.installed = state.rescue.prepared() && state.trap_action &&
                            state.trap_action->handler == state.rescue.Action().handler;
-  if (state.rescue.installed) state.trap_action.reset();
+  if (state.rescue.installed) {
+    state.trap_action = state.rescue.ProgramsAction(stopped.process().memory());
+  }
 }
 
 void LookAtTrapMask(tracee::Thread& thread) {
@@ -86,8 +120,8 @@ void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state) {
   if (was_blocked && has_handler) was_blocked = !HasHandler(stopped.tid());
   if (was_blocked) stopped.WriteSignalMask(*mask | kTrap);
   thread.signal_mask = was_blocked ? *mask | kTrap : *mask;
-  if (was_blocked && has_handler) (void)ExchangeAction(stopped, SIGTRAP, &*state.trap_action);
-  if (was_blocked && !has_handler) KeepRescue(stopped, state);
+  if (was_blocked && has_handler) RestoreHandler(stopped, state);
+  if (was_blocked && !has_handler) RepairRescue(stopped, state);
 }
 
 bool RestoreFullMask(tracee::Stopped& stopped) {

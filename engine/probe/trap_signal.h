@@ -13,12 +13,15 @@
 
 namespace probed::probe {
 
-// Makes the rescue handler (rescue.h) the program's action if it has none of its own, and takes it
-// back. The program may replace it at any time, as it may the default action.
+// Puts the rescue handler (rescue.h) in the place of the program's own action, unless that is to
+// ignore the signal, and puts the program's back. The program may replace either at any time.
 void InstallRescue(tracee::Stopped& stopped, ProcessState& state);
 void RemoveRescue(tracee::Stopped& stopped, ProcessState& state);
+// The program is about to get a SIGTRAP. Some later hit calls the second to be protected again.
+void YieldToProgram(tracee::Stopped& stopped, ProcessState& state);
+void KeepRescue(tracee::Stopped& stopped, ProcessState& state);
 
-// At attach, before probes are installed, and after an exec. The rescue handler counts as none.
+// At attach, before probes are installed, and after an exec: the program's own action.
 void LookAtTrapAction(tracee::Stopped& stopped, ProcessState& state);
 // Of a thread that has not run into a trap of ours yet.
 void LookAtTrapMask(tracee::Thread& thread);

@@ -51,6 +51,10 @@ class Program {
   ~Program() { munmap(page_, 4096); }
 
   uint64_t At(size_t offset) const { return reinterpret_cast<uint64_t>(page_) + offset; }
+  uint64_t Restorer() const { return action_.restorer; }
+  void SetProgramsAction(const KernelAction& action) {
+    std::memcpy(page_ + AssembleTrapHandler(kId).action, &action, sizeof action);
+  }
   void TakeOut() { __atomic_store_n(page_ + kFunction, kNop, __ATOMIC_SEQ_CST); }
 
   // In a process of its own: calls the function and ends with its result.
@@ -175,6 +179,22 @@ TEST(TrapHandlerTest, ASignalThatWasSentKills) {
   int status = StatusOf(pid);
   ASSERT_TRUE(WIFSIGNALED(status)) << status;
   EXPECT_EQ(WTERMSIG(status), SIGTRAP);
+}
+
+// Ends with 20 and what the program's own handler is told of the signal's value.
+void OnOwnSignal(int, siginfo_t* info, void*) {
+  _exit(20 + info->si_value.sival_int);
+}
+
+TEST(TrapHandlerTest, ASignalThatWasSentReachesTheProgramsHandlerAsItWas) {
+  Program program;
+  program.SetProgramsAction({.handler = reinterpret_cast<uint64_t>(&OnOwnSignal),
+                             .flags = SA_SIGINFO | 0x04000000,
+                             .restorer = program.Restorer(),
+                             .mask = 0});
+  pid_t pid = RunWithDyingTracer(program, [](pid_t) {});
+  sigqueue(pid, SIGTRAP, {.sival_int = 3});
+  ExpectExit(pid, 23);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import struct
+import subprocess
 import tempfile
 import time
 import unittest
@@ -34,6 +35,8 @@ class Hammer:
         self.program = Program([self.path, self._file.name, str(threads_), *options])
         self.pid = self.program.pid
         self._threads = threads_
+        self._handles_traps = "handler" in options
+        self._answers = 0
         self.program.wait_for("ready")
         symbols = elf.load(str(self.path)).symbols
         base = maps.load_base(self.pid, self.path)
@@ -75,6 +78,13 @@ class Hammer:
     def assert_alive(self, case):
         case.assertIsNone(self.program.process.poll(), "the target died")
 
+    def assert_handles_traps(self, case):
+        """One more was sent and one more int3 run into; the handler has had all there were."""
+        self._answers += 1
+        self.program.say("x")
+        self.program.wait_for(f"calls {100 * self._answers} wrong 0 traps {2 * self._answers}\n")
+        self.assert_alive(case)
+
     def assert_goes_on(self, case):
         """Every thread makes calls, and none had a wrong answer."""
         before = self.calls()
@@ -85,10 +95,10 @@ class Hammer:
         case.assertEqual(self.wrong(), 0)
 
     def assert_clean(self, case):
-        """Nobody traces it, its code is its files', its SIGTRAP action the default."""
+        """Nobody traces it, its code is its files', its SIGTRAP action its own."""
         self.assert_alive(case)
         wait_until(lambda: tracer_of(self.pid) == 0, 10, "nobody traces it")
-        wait_until(lambda: not self.catches_traps(), 10, "the default action for SIGTRAP")
+        wait_until(lambda: self.catches_traps() == self._handles_traps, 10, "its action for SIGTRAP")
         case.assertEqual(maps.changed_text(self.pid), [])
         wait_until(lambda: not [tid for tid in threads(self.pid)
                                 if (status(tid, "State") or "R")[0] in "Tt"], 10, "all run")
@@ -140,16 +150,18 @@ class DaemonDeath(unittest.TestCase):
         # A call of all hits four functions and sum 4.5 times on average, and returns 5.5 times.
         return calls * 14, needed
 
-    def kill_under_load(self, switch):
+    def kill_under_load(self, switch, *options):
         rates, times = [], []
         deadline = time.monotonic() + SECONDS
-        with Hammer() as hammer:
+        with Hammer(THREADS, *options) as hammer:
             while len(times) < 2 or (len(times) < DEATHS and time.monotonic() < deadline):
                 rate, needed = self.kill_one(hammer, switch)
                 rates.append(rate)
                 times.append(needed)
                 hammer.assert_clean(self)
                 hammer.assert_goes_on(self)
+                if options:
+                    hammer.assert_handles_traps(self)
             self.assertEqual(hammer.program.finish(10), 0)
         times.sort()
         print(f"\n{len(times)} deaths, {sum(rates) / len(rates):.0f} hits/s; bytes back after "
@@ -199,17 +211,32 @@ class DaemonDeath(unittest.TestCase):
 
     def test_program_with_a_handler(self):
         with Hammer(0, "handler") as hammer:
-            hammer.program.say("x")
-            hammer.program.wait_for("calls 100 wrong 0 traps 1\n")
+            hammer.assert_handles_traps(self)
             with probectl.Attached(hammer.pid, hammer.definitions, armed=hammer.sites[0]):
-                hammer.program.say("x")
-                hammer.program.wait_for("calls 200 wrong 0 traps 2\n")
+                hammer.assert_handles_traps(self)
                 os.kill(daemon_of(hammer.pid), signal.SIGKILL)
                 wait_until(lambda: hammer.site_bytes() == hammer.original, 10, "own bytes")
-            hammer.program.say("x")
-            hammer.program.wait_for("calls 300 wrong 0 traps 3\n")
-            self.assertEqual(maps.changed_text(hammer.pid), [])
-            self.assertTrue(hammer.catches_traps())
+            hammer.assert_handles_traps(self)
+            hammer.assert_clean(self)
+
+    def test_killed_under_load_of_a_program_with_a_handler(self):
+        self.kill_under_load("off", "handler")
+
+    def test_killed_under_load_of_a_go_program(self):
+        path = target("hello-go")
+        rounds = 40_000
+        expected = subprocess.run([path, str(rounds)], capture_output=True, timeout=60).stdout
+        definitions = [f"p:e/step {path}:main.step n=%ax", f"r:e/grow {path}:main.grow"]
+        with Program([path, str(rounds), "wait"]) as program, Daemon() as daemon:
+            program.wait_for("ready\n")
+            site = elf.load(str(path)).symbols["main.step"].address
+            with probectl.Attached(program.pid, definitions, armed=site, address=daemon.address) as trace:
+                program.say("x")
+                trace.wait_for_records(1000)
+                os.kill(daemon.program.pid, signal.SIGKILL)
+                wait_until(lambda: tracer_of(program.pid) == 0, 10, "nobody traces it")
+            self.assertEqual(program.finish(60), 0, program.err[:400])
+            self.assertEqual(program.out, "ready\n" + expected.decode())
 
     def test_terminated_under_load(self):
         with Hammer(8) as hammer:

@@ -1,7 +1,7 @@
 // hammer FILE THREADS [handler|gentle]: threads call probed functions without end, check each
 // answer and count in FILE, two words each: calls, wrong answers. Ends with its standard input.
-// gentle: sleeps after each round. handler: has a SIGTRAP handler of its own, and calls only when
-// there is a byte to read.
+// gentle: sleeps after each round. handler: has a SIGTRAP handler of its own; for each byte that it
+// reads, one more thread calls a hundred times, sends itself the signal and runs into an int3.
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -69,15 +69,15 @@ static void on_trap(int signal) {
   ++traps;
 }
 
-static int answer_bytes(void) {
-  signal(SIGTRAP, on_trap);
+static int answer_bytes(struct count* count) {
   char byte;
   while (read(0, &byte, 1) == 1) {
     for (int i = 0; i < 100; ++i)
-      call_all(counts);
+      call_all(count);
     raise(SIGTRAP);
-    printf("calls %llu wrong %llu traps %d\n", (unsigned long long)counts->calls,
-           (unsigned long long)counts->wrong, (int)traps);
+    __asm__ volatile("int3");
+    printf("calls %llu wrong %llu traps %d\n", (unsigned long long)count->calls,
+           (unsigned long long)count->wrong, (int)traps);
     fflush(stdout);
   }
   return 0;
@@ -88,14 +88,16 @@ int main(int argc, char** argv) {
   int file = argc > 2 ? open(argv[1], O_RDWR) : -1;
   counts = mmap(NULL, sizeof *counts * (threads + 1), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (counts == MAP_FAILED) return 2;
+  int gentle = argc > 3 && strcmp(argv[3], "gentle") == 0;
+  int handles = argc > 3 && strcmp(argv[3], "handler") == 0;
+  if (handles) signal(SIGTRAP, on_trap);
   puts("ready");
   fflush(stdout);
-  int gentle = argc > 3 && strcmp(argv[3], "gentle") == 0;
-  if (argc > 3 && !gentle) return answer_bytes();
   for (int i = 0; i < threads; ++i) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, gentle ? hammer_gently : hammer, &counts[i]) != 0) return 2;
   }
+  if (handles) return answer_bytes(&counts[threads]);
   char byte;
   while (read(0, &byte, 1) == 1) {
   }
