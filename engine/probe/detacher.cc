@@ -140,7 +140,11 @@ Status Detacher::Clean(tracee::Stopped& stopped, ProcessState& state, DetachRepo
   bool may_be_inside = false;
   auto leave = [&](std::vector<tracee::Stopped*>& threads) -> Status {
     may_be_inside = WarnOfSleepers(state.process.threads().size() - threads.size(), report);
-    return RestoreAll(threads, state, report);
+    Status restored = RestoreAll(threads, state, report);
+    // The program's own action must not see our traps, and our memory goes as well.
+    for (auto* thread : threads)
+      thread->Settle();
+    return restored;
   };
   // All are stopped already, and stay so: this names them.
   PROBED_RETURN_IF_ERROR(tracer_.WithAllStopped(state.process, kStopDeadline, leave));

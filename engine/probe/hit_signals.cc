@@ -32,6 +32,9 @@ Resumption HitHandler::DeliverHeld(tracee::Stopped& stopped, ProcessState& state
   if (held.empty()) return GoOn(state);
   siginfo_t first = held.front();
   held.erase(held.begin());
+  // Were we to die before the step's SIGTRAP is replaced, the program would get one that looks
+  // sent, because its siginfo is another signal's (kernel/signal.c, ptrace_signal).
+  stopped.Settle();
   stopped.SetSignalInfo(first);
   return Deliver(stopped, state, first);
 }

@@ -25,6 +25,10 @@ void Stopped::FlushRegs() {
   thread_.FlushRegs();
 }
 
+void Stopped::Settle() {
+  thread_.Settle();
+}
+
 void Stopped::GoToCopy(RemoteAddr copy) {
   mutable_regs().rip = copy.value;
   thread_.set_telling_ip(copy.value);

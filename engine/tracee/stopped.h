@@ -38,6 +38,9 @@ class Stopped {
   user_regs_struct& mutable_regs();
   // Writes them back at once: what is done next relies on it even if we die.
   void FlushRegs();
+  // From here the thread goes on alone should we die: its registers are written back, and a signal
+  // that has been dealt with is not delivered any more.
+  void Settle();
   // Sets the ip to the start of a copy, which must tell by itself that the trap has been dealt with
   // (detour/trap_handler.h): cheaper than by mutable_regs(), where a flag has to tell.
   void GoToCopy(RemoteAddr copy);

@@ -55,6 +55,11 @@ void Thread::TakeStop() {
   sys::TakeStop(tid_);
 }
 
+void Thread::Settle() {
+  FlushRegs();
+  if (has_untaken_stop() && resumption_.signal == 0) TakeStop();
+}
+
 // In the middle of dealing with a trap: with the signal gone, the thread would have to run into the
 // int3 again. What is decided in the end is written to the registers afterwards.
 void Thread::GoBackToTrap() {

@@ -57,6 +57,7 @@ class Thread {
   // its registers are, and that place is a sound one.
   bool has_untaken_stop() const { return stopped() && stop_kind_ == StopKind::kSignal && !taken_; }
   void TakeStop();
+  void Settle();
   // Asks for a stop; it is reported as an InterruptStop or GroupStop unless another comes first.
   void Interrupt();
   // Whether the stop just entered is the answer to Interrupt() (asked once).

@@ -9,8 +9,8 @@ import unittest
 from daemon_death_test import Hammer
 from support import maps
 from support.daemon import Daemon
-from support.paths import DIES_AT
-from support.process import status, threads
+from support.paths import DIES_AT, target
+from support.process import Program, status, threads, tracer_of
 from support.wait import wait_until
 
 THREADS = 4
@@ -34,11 +34,48 @@ def masks(pid):
     return {tid: status(tid, "SigBlk") for tid in threads(pid)}
 
 
+class Gophers:
+    """rounds.go, running: stacks that grow, a SIGTRAP handler, signals (SIGURG) all the time."""
+
+    def __init__(self):
+        path = target("rounds-go")
+        self.program = Program([path])
+        self.pid = self.program.pid
+        self.program.wait_for("ready")
+        self.definitions = [f"p:e/step {path}:main.step n=%ax", f"r:e/grow {path}:main.grow"]
+        self._answers = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.program.__exit__()
+
+    def rounds(self, case):
+        self._answers += 1
+        self.program.say("x")
+        wait_until(lambda: self.program.out.count("wrong") == self._answers or
+                   self.program.process.poll() is not None, 20, "it answers")
+        case.assertIsNone(self.program.process.poll(), self.program.err[:400])
+        words = self.program.out.splitlines()[-1].split()
+        case.assertEqual(words[2:], ["wrong", "0"])
+        return int(words[1])
+
+    def assert_goes_on(self, case):
+        before = self.rounds(case)
+        wait_until(lambda: self.rounds(case) > before + 4, 20, "it goes on")
+
+    def assert_clean(self, case):
+        case.assertIsNone(self.program.process.poll(), self.program.err[:400])
+        wait_until(lambda: tracer_of(self.pid) == 0, 10, "nobody traces it")
+        case.assertEqual(maps.changed_text(self.pid), [])
+
+
 class DeathAtCalls(unittest.TestCase):
-    def run_daemon(self, hammer, folder, last_call):
+    def run_daemon(self, program, folder, last_call):
         """A life with everything in it that changes a target. Returns the calls that it made."""
-        definitions = "".join(line + "\n" for line in hammer.definitions)
-        pid = hammer.pid
+        definitions = "".join(line + "\n" for line in program.definitions)
+        pid = program.pid
         with Daemon(runtime_directory=folder, under=[DIES_AT, last_call], patient=True) as daemon:
             def has_ended():
                 return daemon.program.process.poll() is not None
@@ -64,27 +101,36 @@ class DeathAtCalls(unittest.TestCase):
             daemon.program.wait_for("calls ", 20)
             return int(daemon.program.out.split("calls ")[1].split()[0])
 
-    def check(self, hammer, folder, before):
+    def check(self, program, folder):
         wait_until(lambda: not has_guard(folder), 30, "the guard has done its work")
-        hammer.assert_clean(self)
-        hammer.assert_goes_on(self)
-        self.assertEqual(masks(hammer.pid), before)
+        program.assert_clean(self)
+        program.assert_goes_on(self)
 
-    def test_everywhere(self):
-        with Hammer(THREADS, "gentle") as hammer, tempfile.TemporaryDirectory() as folder:
-            hammer.assert_goes_on(self)  # every thread has begun, and let signals in
-            before = masks(hammer.pid)
-            calls = self.run_daemon(hammer, folder, 0)
-            self.check(hammer, folder, before)
+    def kill_everywhere(self, program, check):
+        with tempfile.TemporaryDirectory() as folder:
+            program.assert_goes_on(self)  # every thread has begun, and let signals in
+            calls = self.run_daemon(program, folder, 0)
+            self.check(program, folder)
             self.assertGreater(calls, 100)
             stride = calls / DEATHS
             for i in range(DEATHS):
                 last = 1 + int(stride * (i + random.random()))
                 with self.subTest(killed_before_call=last, of=calls):
-                    self.run_daemon(hammer, folder, last)
-                    self.check(hammer, folder, before)
-            self.assertEqual(maps.changed_text(hammer.pid), [])
+                    self.run_daemon(program, folder, last)
+                    self.check(program, folder)
+                    check()
+
+    def test_everywhere(self):
+        with Hammer(THREADS, "gentle") as hammer:
+            hammer.assert_goes_on(self)
+            before = masks(hammer.pid)
+            self.kill_everywhere(hammer, lambda: self.assertEqual(masks(hammer.pid), before))
             self.assertEqual(hammer.program.finish(10), 0)
+
+    def test_everywhere_in_a_go_program(self):
+        with Gophers() as gophers:
+            self.kill_everywhere(gophers, lambda: None)
+            self.assertEqual(gophers.program.finish(10), 0)
 
 
 if __name__ == "__main__":
