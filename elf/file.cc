@@ -167,6 +167,12 @@ const std::vector<Frame>& File::frames() const {
   return state_->Frames().frames();
 }
 
+ReturnAddress File::ReturnAddressAt(LinkAddr address) const {
+  auto frame = state_->Frames().Around(address);
+  if (!frame) return ReturnAddress::kUnknown;
+  return FindReturnAddress(state_->image, state_->segments, *frame, address);
+}
+
 std::vector<LinkAddr> File::RelocatedAddresses() const {
   return ReadRelocatedAddresses(state_->image, state_->headers, state_->segments);
 }

@@ -13,6 +13,7 @@
 
 #include "base/address.h"
 #include "base/result.h"
+#include "elf/call_frame.h"
 #include "elf/demangle.h"
 #include "elf/frame.h"
 #include "elf/segment.h"
@@ -71,6 +72,8 @@ class File {
   std::optional<FunctionBounds> FunctionAt(LinkAddr address) const;
   // .eh_frame's FDEs, ascending.
   const std::vector<Frame>& frames() const;
+  // By the FDE around `address`.
+  ReturnAddress ReturnAddressAt(LinkAddr address) const;
   // See relocations.h; read anew at each call.
   std::vector<LinkAddr> RelocatedAddresses() const;
 

@@ -11,6 +11,7 @@ struct Frame {
   LinkAddr start;
   uint64_t size = 0;
   LinkAddr exception_table;  // language-specific data; zero: none
+  LinkAddr entry;            // its FDE, behind the length
 };
 
 }  // namespace probed::elf

@@ -100,7 +100,10 @@ class FrameParser {
     auto start = TakePointer(&reader, encodings->code, section_.base);
     auto size = TakeEncodedValue(&reader, encodings->code);
     if (!start || !size) return std::nullopt;
-    return Frame{{*start}, *size, TakeExceptionTable(&reader, encodings->exception_table)};
+    return Frame{.start = {*start},
+                 .size = *size,
+                 .exception_table = TakeExceptionTable(&reader, encodings->exception_table),
+                 .entry = section_.base.section + body.start};
   }
 
   // First of the augmentation data. A zero value is a null pointer, whatever it is relative to.

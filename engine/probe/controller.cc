@@ -152,6 +152,7 @@ void Controller::RunHooks(tracee::Stopped& stopped, ProcessState& state, RemoteA
   if (site == nullptr) return;
   if (site->HasHook(Hook::kUnwind)) hits_.returns().Lift(stopped, state);
   if (site->HasHook(Hook::kCatch)) hits_.returns().Relay(stopped, state);
+  if (site->HasHook(Hook::kKeepsReturn)) hits_.returns().GiveUpTop(stopped, state);
   if (site->HasHook(Hook::kModuleList)) watcher_.Refresh(stopped, state);
   site = state.sites.Find(address);
   if (site != nullptr && site->HasHook(Hook::kProgramEntry)) {

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/probe/returns_twice.h"
 #include "engine/probe/site.h"
+#include "engine/probe/unwinders.h"
 
 namespace probed::probe {
 namespace {
@@ -27,8 +29,28 @@ std::string PastEndHint(const elf::File& file, uint64_t offset) {
                      offset, meant->value);
 }
 
-// Functions whose return address must stay as it is.
-Status JudgeReturn(const elf::File& file, LinkAddr address) {
+// glibc's way out of a context: what makecontext(3) has its function return to. Its unwind table
+// does not say so.
+bool IsReturnedTo(const elf::File& file, LinkAddr address) {
+  return std::ranges::any_of(file.AliasesAt(address),
+                             [](const auto& alias) { return alias.name == "__start_context"; });
+}
+
+// Functions whose return address must stay as it is, and places where it cannot be found.
+Status JudgeReturn(const elf::File& file, LinkAddr address, bool force) {
+  if (!force && (file.ReturnAddressAt(address) == elf::ReturnAddress::kElsewhere ||
+                 IsReturnedTo(file, address))) {
+    return Refusal("NOT_FUNCTION_ENTRY",
+                   fmt::format("{:#x} is not where a function begins: its return address is not on "
+                               "top of the stack there",
+                               address.value),
+                   "a return probe stands on its function's first instruction");
+  }
+  if (BeginsWalk(file, address)) {
+    return Refusal("LOOKS_AT_RETURN_ADDRESS",
+                   "the unwinder begins here, with the return address of this very function",
+                   "probe its entry instead");
+  }
   auto twice = ReturnsTwice(file, address);
   if (!twice) return {};
   return Refusal("RETURNS_TWICE",
@@ -72,7 +94,7 @@ Status JudgePlace(const elf::File& file, const lang::Definition& definition, boo
         PastEndHint(file, offset.value));
   }
   if (definition.kind == lang::ProbeKind::kReturn) {
-    PROBED_RETURN_IF_ERROR(JudgeReturn(file, *address));
+    PROBED_RETURN_IF_ERROR(JudgeReturn(file, *address, force));
   }
   if (!force && boundaries.At(file, *address) == Boundary::kInside) {
     return Refusal(

@@ -12,7 +12,8 @@
 namespace probed::probe {
 
 // OFFSET_PAST_EOF, NOT_EXECUTABLE, NOT_INSTRUCTION_BOUNDARY (unless `force`), TRAP_INSTRUCTION,
-// INSTRUCTION_REFUSED, INSTRUCTION_UNDECODABLE, RETURNS_TWICE.
+// INSTRUCTION_REFUSED, INSTRUCTION_UNDECODABLE, RETURNS_TWICE, LOOKS_AT_RETURN_ADDRESS,
+// NOT_FUNCTION_ENTRY (unless `force`).
 Status JudgePlace(const elf::File& file, const lang::Definition& definition, bool force,
                   Boundaries& boundaries);
 

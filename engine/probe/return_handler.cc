@@ -275,6 +275,14 @@ void ReturnHandler::Relay(tracee::Stopped& stopped, ProcessState& state) {
   });
 }
 
+void ReturnHandler::GiveUpTop(tracee::Stopped& stopped, ProcessState& state) {
+  uint64_t slot = stopped.regs().rsp;
+  TakeOverFrames(stopped, state);
+  TakeOverForeignFrames(stopped, state, slot, slot + 1);
+  for (const auto& frame : Claim(stopped.thread(), state, slot))
+    (void)GiveBack(stopped, frame);
+}
+
 bool ReturnHandler::HasUnwanted(const ProcessState& state) {
   for (const auto& [tid, thread] : state.process.threads()) {
     for (const auto& frame : ThreadState::Of(*thread).returns.frames()) {

@@ -39,6 +39,9 @@ class ReturnHandler {
   // After the outermost unwinding: frames that are still on the stack are hijacked again, the rest
   // is missed.
   void Relay(tracee::Stopped& stopped, ProcessState& state);
+  // The return through the word on top of the stack is missed, and the word real again: a copy of a
+  // hijacked one would outlive whoever waits for it.
+  void GiveUpTop(tracee::Stopped& stopped, ProcessState& state);
   // Whether a return is waited for on behalf of a probe that is disabled or deleted.
   static bool HasUnwanted(const ProcessState& state);
   // Those are missed, and slots that no other probe needs get their real address back. Every thread

@@ -7,10 +7,25 @@
 namespace probed::probe {
 namespace {
 
-// glibc and musl; the list of GCC (special_function_p) with their internal aliases.
-constexpr std::array<std::string_view, 12> kNames = {
-    "setjmp",  "_setjmp",    "__setjmp",     "sigsetjmp", "__sigsetjmp", "__libc_sigsetjmp",
-    "savectx", "getcontext", "__getcontext", "vfork",     "__vfork",     "__libc_vfork",
+// glibc and musl; the list of GCC (special_function_p) with their internal aliases. Then what the
+// two libunwinds call getcontext.
+constexpr std::array<std::string_view, 16> kNames = {
+    "setjmp",
+    "_setjmp",
+    "__setjmp",
+    "sigsetjmp",
+    "__sigsetjmp",
+    "__libc_sigsetjmp",
+    "savectx",
+    "getcontext",
+    "__getcontext",
+    "vfork",
+    "__vfork",
+    "__libc_vfork",
+    "unw_getcontext",
+    "__unw_getcontext",
+    "_Ux86_64_getcontext",
+    "_ULx86_64_getcontext",
 };
 
 bool IsOne(std::string_view name) {

@@ -27,6 +27,7 @@ enum class Hook : uint8_t {
   kModuleList = 2,    // the dynamic linker has changed its list of modules
   kUnwind = 4,        // something is about to walk the stack
   kCatch = 8,         // an exception has reached its handler
+  kKeepsReturn = 16,  // the return address on top of the stack is about to be saved elsewhere
 };
 
 // Where a site is, in the words of its file.

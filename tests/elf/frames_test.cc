@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <sstream>
 
@@ -72,6 +73,63 @@ TEST(Frames, AgreeWithTheSizesOfCompiledFunctions) {
     // hand-written.
     EXPECT_GE(same * 100, all * 98) << path << ": " << same << " of " << all;
   }
+}
+
+struct Row {
+  uint64_t address = 0;
+  std::string frame, return_address;  // "rsp+8", "c-8"
+};
+
+// The rows of all FDEs: "LOC CFA rbx rbp ra", then addresses and places.
+std::vector<Row> ReadelfRows(const std::string& path) {
+  std::vector<Row> rows;
+  bool in_fde = false;
+  for (const std::string& line : RunLines("readelf -W -wFN " + path + " 2>/dev/null || true")) {
+    std::istringstream words(line);
+    std::vector<std::string> fields{std::istream_iterator<std::string>(words), {}};
+    if (fields.size() < 3) continue;
+    if (line.find(" CIE ") != std::string::npos || line.find(" FDE ") != std::string::npos) {
+      in_fde = line.find(" FDE ") != std::string::npos;
+    } else if (in_fde && fields[0] != "LOC" && fields[1] != "ZERO") {
+      rows.push_back({std::stoull(fields[0], nullptr, 16), fields[1], fields.back()});
+    }
+  }
+  return rows;
+}
+
+ReturnAddress ExpectedPlace(const Row& row) {
+  if (row.return_address[0] != 'c') return ReturnAddress::kElsewhere;  // "u": there is none
+  if (row.frame.starts_with("rbp")) return ReturnAddress::kElsewhere;
+  if (!row.frame.starts_with("rsp")) return ReturnAddress::kUnknown;
+  return std::stol(row.frame.substr(3)) + std::stol(row.return_address.substr(1)) == 0
+             ? ReturnAddress::kOnTop
+             : ReturnAddress::kElsewhere;
+}
+
+TEST(Frames, SayWhereReturnAddressesAreAsReadelfDoes) {
+  size_t compared = 0;
+  for (const std::string& path : Present({"/usr/bin/bash", Fixture("static"), Fixture("lld"),
+                                          "/usr/lib/x86_64-linux-gnu/libc.so.6",
+                                          "/usr/lib/x86_64-linux-gnu/libgcc_s.so.1"})) {
+    auto file = File::Open(path);
+    ASSERT_TRUE(file.ok());
+    for (const Row& row : ReadelfRows(path)) {
+      EXPECT_EQ((*file)->ReturnAddressAt({row.address}), ExpectedPlace(row))
+          << path << " " << std::hex << row.address << " " << row.frame << " "
+          << row.return_address;
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 20000u);
+}
+
+TEST(Frames, AProgramIsNotCalled) {
+  auto file = File::Open("/usr/bin/bash");
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ((*file)->ReturnAddressAt((*file)->entry()), ReturnAddress::kElsewhere);
+  auto symbol = (*file)->FindFunction("main");
+  ASSERT_TRUE(symbol.ok());
+  EXPECT_EQ((*file)->ReturnAddressAt(symbol->address), ReturnAddress::kOnTop);
 }
 
 TEST(Frames, GiveTheBoundsOfFunctionsThatWereStripped) {

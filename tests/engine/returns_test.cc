@@ -141,6 +141,45 @@ TEST_P(ReturnTest, DeletedAndDisabledProbesGiveReturnAddressesBack) {
   EXPECT_EQ(Counters(kept).recorded, 1u);
 }
 
+TEST_P(ReturnTest, PlacesWithoutAReturnAddressAreRefused) {
+  auto file = elf::File::Open(puppet_.path());
+  ASSERT_TRUE(file.ok());
+  uint64_t start = (*file)->ToOffset((*file)->entry())->value;
+  LinkAddr inside = (*file)->FindFunction("recurse")->address;
+  while ((*file)->ReturnAddressAt(inside) == elf::ReturnAddress::kOnTop)
+    inside = inside + 1;
+  for (uint64_t offset : {start, (*file)->ToOffset(inside)->value}) {
+    auto line = fmt::format("r:t/x {}:{:#x}", puppet_.path(), offset);
+    auto outcome = engine_->CreateProbes(target_, {line}, {});
+    ASSERT_TRUE(outcome.ok());
+    ASSERT_EQ(outcome->errors.size(), 1u) << line;
+    EXPECT_EQ(outcome->errors.front().error.reason, "NOT_FUNCTION_ENTRY") << line;
+  }
+}
+
+// uw_init_context_1 of libgcc, whose name is stripped: the unwinder's only function that is called
+// from all of its entries.
+TEST_P(ReturnTest, WhereTheUnwinderBeginsIsRefused) {
+  Puppet puppet("throwing");
+  TargetId target = Attach(puppet);
+  AddressSpace space = *AddressSpace::Read(puppet.pid());
+  std::string library = space.Resolve("libgcc_s.so.1")->path;
+  auto file = elf::File::Open(library);
+  ASSERT_TRUE(file.ok());
+  size_t refused = 0;
+  for (const auto& frame : (*file)->frames()) {
+    auto line = fmt::format("r:t/f{:x} {}:{:#x}", frame.start.value, library,
+                            (*file)->ToOffset(frame.start)->value);
+    auto outcome = engine_->CreateProbes(target, {line}, {});
+    ASSERT_TRUE(outcome.ok());
+    for (const auto& error : outcome->errors) {
+      if (error.error.reason == "LOOKS_AT_RETURN_ADDRESS") ++refused;
+    }
+  }
+  EXPECT_EQ(refused, 1u);
+  EXPECT_EQ(puppet.Ask("20"), "20 120");  // with return probes on all others
+}
+
 // The program really calls them, so a probe that got through would show.
 TEST_P(ReturnTest, FunctionsThatReturnTwiceAreRefused) {
   AddressSpace space = *AddressSpace::Read(puppet_.pid());
@@ -160,7 +199,7 @@ TEST_P(ReturnTest, FunctionsThatReturnTwiceAreRefused) {
     }
   }
   Define(target_, "p:t/entry libc.so.6:_setjmp");
-  Define(target_, "r:t/swap libc.so.6:swapcontext");
+  EngineTest::Define(target_, "r:t/swap libc.so.6:swapcontext");
   EXPECT_EQ(puppet_.Ask("longjmp 3"), "3 3");
   EXPECT_EQ(DrainHits().size(), 3u);
 }
@@ -206,6 +245,28 @@ TEST_P(ReturnTest, CoroutineThrowsInAnotherThread) {
   EXPECT_EQ(puppet.Ask("-50"), "1275000");
   EXPECT_EQ(Counters(probe).hits, 100u);
   EXPECT_EQ(Counters(probe).missed, 100u);
+}
+
+// What a context has kept of a return address is used when nobody waits for that return any more.
+TEST_P(ReturnTest, ASuspendedContextOutlivesProbes) {
+  Puppet puppet("suspended");
+  TargetId target = Attach(puppet);
+  ProbeId entry = EngineTest::Define(target, fmt::format("p:t/in {}:leave", puppet.path()));
+  ProbeId probe = EngineTest::Define(target, fmt::format("r:t/leave {}:leave", puppet.path()));
+  if (GetParam()) {
+    EXPECT_TRUE(BecomesOptimized(probe));
+  }
+  EXPECT_EQ(puppet.Ask(""), "1");
+  EXPECT_EQ(puppet.Ask(""), "2");
+  ASSERT_TRUE(engine_->DeleteProbes({probe}).ok());
+  EXPECT_EQ(puppet.Ask(""), "3");
+  ProbeId swap = EngineTest::Define(target, "r:t/swap libc.so.6:swapcontext");
+  EXPECT_EQ(puppet.Ask(""), "4");
+  EXPECT_EQ(Counters(entry).hits, 8u);
+  EXPECT_EQ(Counters(swap).hits, Counters(swap).missed);
+  Detach(target);
+  EXPECT_EQ(puppet.Ask(""), "5");
+  EXPECT_EQ(puppet.Ask(""), "6");
 }
 
 TEST_P(ReturnTest, ExceptionsPassThroughHijackedFrames) {
