@@ -129,6 +129,7 @@ Status Detacher::RestoreAll(std::vector<tracee::Stopped*>& threads, ProcessState
   if (!undone.ok()) AddWarning(report, undone.error().message);
   for (auto* thread : threads) {
     hits_.LeaveOurCode(*thread, state, /*fault=*/false);
+    HitHandler::ReleaseSignals(*thread);
     RestoreFullMask(*thread);
   }
   PROBED_RETURN_IF_ERROR(RestoreSites(*threads.front(), hits_, state, report));

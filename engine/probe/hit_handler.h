@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <functional>
+#include <vector>
 
 #include "engine/probe/detour_exit.h"
 #include "engine/probe/process_state.h"
@@ -34,6 +35,8 @@ class HitHandler {
   // Whatever takes a thread out of our code: a signal, a clone, a detach. Its registers become
   // those that it would have without probes. `fault`: the instruction itself raised the signal.
   void LeaveOurCode(tracee::Stopped& stopped, ProcessState& state, bool fault);
+  // What waits for the end of a thread's steps, which are not to be ended.
+  static void ReleaseSignals(tracee::Stopped& stopped);
   // Any other signal that is about to be delivered: the program sees the addresses of its own code.
   tracee::Resumption OnSignal(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
 
@@ -66,6 +69,8 @@ class HitHandler {
   static void LetSignalsIn(tracee::Stopped& stopped);
   tracee::Resumption OnSteppedInDetour(tracee::Stopped& stopped, ProcessState& state, Site& site);
   tracee::Resumption Deliver(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
+  tracee::Resumption DeliverInOrder(tracee::Stopped& stopped, ProcessState& state,
+                                    const std::vector<siginfo_t>& signals);
   void EvaluateFrom(tracee::Stopped& stopped, ProcessState& state, Site& site, size_t first);
   void Evaluate(tracee::Stopped& stopped, ProcessState& state, Site& site);
   void RecordReturn(tracee::Stopped& stopped, ProcessState& state, const Site& site, Probe& probe);

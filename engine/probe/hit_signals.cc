@@ -31,24 +31,34 @@ Resumption HitHandler::DeliverHeld(tracee::Stopped& stopped, ProcessState& state
   auto& held = ThreadState::Of(stopped.thread()).held_signals;
   if (held.empty()) return GoOn(state);
   siginfo_t first = held.front();
-  held.erase(held.begin());
   // Were we to die before the step's SIGTRAP is replaced, the program would get one that looks
   // sent, because its siginfo is another signal's (kernel/signal.c, ptrace_signal).
   stopped.Settle();
   stopped.SetSignalInfo(first);
-  return Deliver(stopped, state, first);
+  return DeliverInOrder(stopped, state, std::exchange(held, {}));
 }
 
-// What was held back meanwhile comes after it.
+// Behind what was held back, or a real-time signal would overtake another of its number; but a
+// fault is of the instruction that the thread stands at.
 Resumption HitHandler::Deliver(tracee::Stopped& stopped, ProcessState& state,
                                const siginfo_t& info) {
+  auto signals = std::exchange(ThreadState::Of(stopped.thread()).held_signals, {});
+  bool is_first = signals.empty() || IsFault(info);
+  signals.insert(is_first ? signals.begin() : signals.end(), info);
+  if (!is_first) stopped.SetSignalInfo(signals.front());
+  return DeliverInOrder(stopped, state, signals);
+}
+
+// The first is that of the stop.
+Resumption HitHandler::DeliverInOrder(tracee::Stopped& stopped, ProcessState& state,
+                                      const std::vector<siginfo_t>& signals) {
   // A return was the last of the steps.
   if (state.sites.FindByTrampoline(RemoteAddr{stopped.regs().rip}) != nullptr) {
     (void)returns_.LeaveTrampoline(stopped, state);
   }
-  for (const siginfo_t& held : std::exchange(ThreadState::Of(stopped.thread()).held_signals, {}))
-    stopped.DeferSignal(held);
-  return {.how = GoOn(state).how, .signal = info.si_signo};
+  for (size_t i = 1; i < signals.size(); ++i)
+    stopped.DeferSignal(signals[i]);
+  return {.how = GoOn(state).how, .signal = signals.front().si_signo};
 }
 
 // A signal that comes between a hit and its instruction waits for the instruction, as under the
@@ -224,6 +234,12 @@ void HitHandler::LeaveForSignal(tracee::Stopped& stopped, ProcessState& state,
     }
   }
   LeaveOurCode(stopped, state, IsFault(info));
+}
+
+void HitHandler::ReleaseSignals(tracee::Stopped& stopped) {
+  LetSignalsIn(stopped);
+  for (const siginfo_t& held : std::exchange(ThreadState::Of(stopped.thread()).held_signals, {}))
+    stopped.DeferSignal(held);
 }
 
 void HitHandler::LeaveOurCode(tracee::Stopped& stopped, ProcessState& state, bool fault) {

@@ -66,14 +66,27 @@ void InstallRescue(tracee::Stopped& stopped, ProcessState& state) {
 void RemoveRescue(tracee::Stopped& stopped, ProcessState& state) {
   if (!std::exchange(state.rescue.installed, false)) return;
   auto present = ExchangeAction(stopped, SIGTRAP, nullptr);
-  if (!present || present->handler != state.rescue.Action().handler) return;
+  if (!present) return;
+  if (present->handler != state.rescue.Action().handler) {
+    if (present->handler != 0) state.trap_action = present;
+    return;
+  }
   SignalAction programs = state.trap_action.value_or(SignalAction{});
   (void)ExchangeAction(stopped, SIGTRAP, &programs);
 }
 
 void YieldToProgram(tracee::Stopped& stopped, ProcessState& state) {
+  ThreadState& thread = ThreadState::Of(stopped.thread());
+  // A look is a system call, after which the signal is sent again, and comes here once more.
+  bool looked = std::exchange(thread.trap_is_sent_again, false);
   RemoveRescue(stopped, state);
   state.rescue_kept_ns = MonotonicNow();
+  if (!looked && !IsHandled(state)) thread.trap_is_sent_again = LookAtTrapAction(stopped, state);
+  auto mask = stopped.ReadSignalMask();
+  if (!mask || !IsHandled(state)) return;
+  uint64_t in_handler = *mask | state.trap_action->mask;
+  if ((state.trap_action->flags & SA_NODEFER) == 0) in_handler |= kTrap;
+  thread.signal_mask = in_handler;
 }
 
 void KeepRescue(tracee::Stopped& stopped, ProcessState& state) {
@@ -84,18 +97,19 @@ void KeepRescue(tracee::Stopped& stopped, ProcessState& state) {
   InstallRescue(stopped, state);
 }
 
-void LookAtTrapAction(tracee::Stopped& stopped, ProcessState& state) {
+bool LookAtTrapAction(tracee::Stopped& stopped, ProcessState& state) {
   auto status = sys::ReadTaskStatus(stopped.tid());
-  if (!status.ok()) return;
+  if (!status.ok()) return false;
   bool is_default = ((status->ignored | status->caught) & kTrap) == 0;
   // One that is ignored looks like the default after the first trap.
-  if (is_default && state.trap_action && state.trap_action->handler == kIgnoreSignal) return;
+  if (is_default && state.trap_action && state.trap_action->handler == kIgnoreSignal) return false;
   state.trap_action = is_default ? std::nullopt : ExchangeAction(stopped, SIGTRAP, nullptr);
   state.rescue.installed = state.rescue.prepared() && state.trap_action &&
                            state.trap_action->handler == state.rescue.Action().handler;
   if (state.rescue.installed) {
     state.trap_action = state.rescue.ProgramsAction(stopped.process().memory());
   }
+  return !is_default;
 }
 
 void LookAtTrapMask(tracee::Thread& thread) {

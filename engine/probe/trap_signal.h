@@ -17,12 +17,15 @@ namespace probed::probe {
 // ignore the signal, and puts the program's back. The program may replace either at any time.
 void InstallRescue(tracee::Stopped& stopped, ProcessState& state);
 void RemoveRescue(tracee::Stopped& stopped, ProcessState& state);
-// The program is about to get a SIGTRAP. Some later hit calls the second to be protected again.
+// The program is about to get a SIGTRAP of its own: its handler, put in place since we looked, it
+// may be, must run, and blocks what it blocks. Some later hit calls the second to be protected
+// again.
 void YieldToProgram(tracee::Stopped& stopped, ProcessState& state);
 void KeepRescue(tracee::Stopped& stopped, ProcessState& state);
 
-// At attach, before probes are installed, and after an exec: the program's own action.
-void LookAtTrapAction(tracee::Stopped& stopped, ProcessState& state);
+// At attach, before probes are installed, and after an exec: the program's own action. Whether the
+// program had to make a system call for it.
+bool LookAtTrapAction(tracee::Stopped& stopped, ProcessState& state);
 // Of a thread that has not run into a trap of ours yet.
 void LookAtTrapMask(tracee::Thread& thread);
 

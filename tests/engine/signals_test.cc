@@ -188,6 +188,19 @@ TEST_F(SignalTest, TheProgramsOwnBreakpointsStayItsOwn) {
   EXPECT_EQ(puppet_.Ask("int3 5"), "5");
 }
 
+// Its signal is blocked while it runs, so each hit there makes the kernel forget it. It was put in
+// place after the attach.
+TEST_F(SignalTest, AProbedTrapHandlerStays) {
+  ProbeId entry = Probe("p", "on_trap");
+  ProbeId exit = Define(target_, fmt::format("r:t/r {}:on_trap", puppet_.path()));
+  EXPECT_EQ(puppet_.Ask("int3 5"), "5");
+  EXPECT_EQ(puppet_.Ask(fmt::format("raise {}", SIGTRAP)), "0");
+  EXPECT_EQ(puppet_.Ask("traps"), "6");
+  EXPECT_EQ(puppet_.Ask("showtrap"), "2 0");
+  EXPECT_EQ(Counters(entry).hits, 6u);
+  EXPECT_EQ(Counters(exit).recorded, 6u);
+}
+
 TEST_F(SignalTest, SigfpeNamesTheProbedInstruction) {
   ProbeId probe = Probe("p", "the_division");
   EXPECT_EQ(puppet_.Ask("divide 0"), "1 1");
