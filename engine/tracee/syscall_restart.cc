@@ -15,22 +15,15 @@ namespace {
 constexpr uint64_t kSyscallLength = 2;
 constexpr uint64_t kUserCodeSegment64 = 0x33;
 
-// Calls for which EINTR means that nothing has been done yet. close() and connect() are not.
-constexpr std::array kRestartable =
-    std::to_array<uint64_t>({SYS_epoll_wait,      SYS_epoll_pwait,
-                             SYS_epoll_pwait2,    SYS_semop,
-                             SYS_semtimedop,      SYS_rt_sigtimedwait,
-                             SYS_io_getevents,    SYS_io_pgetevents,
-                             SYS_io_uring_enter,  SYS_futex,
-                             SYS_futex_waitv,     SYS_accept,
-                             SYS_accept4,         SYS_read,
-                             SYS_readv,           SYS_recvfrom,
-                             SYS_recvmsg,         SYS_recvmmsg,
-                             SYS_write,           SYS_writev,
-                             SYS_sendto,          SYS_sendmsg,
-                             SYS_msgrcv,          SYS_msgsnd,
-                             SYS_mq_timedreceive, SYS_mq_timedsend,
-                             SYS_pselect6,        SYS_ppoll});
+// Calls for which EINTR means that nothing has been done yet, which close() is not; or that, made
+// again, go on with what they had begun: connect(), as the kernel itself does without SO_SNDTIMEO.
+constexpr std::array kRestartable = std::to_array<uint64_t>(
+    {SYS_epoll_wait,      SYS_epoll_pwait,  SYS_epoll_pwait2,  SYS_semop,          SYS_semtimedop,
+     SYS_rt_sigtimedwait, SYS_io_getevents, SYS_io_pgetevents, SYS_io_uring_enter, SYS_futex,
+     SYS_futex_waitv,     SYS_accept,       SYS_accept4,       SYS_connect,        SYS_read,
+     SYS_readv,           SYS_recvfrom,     SYS_recvmsg,       SYS_recvmmsg,       SYS_write,
+     SYS_writev,          SYS_sendto,       SYS_sendmsg,       SYS_msgrcv,         SYS_msgsnd,
+     SYS_mq_timedreceive, SYS_mq_timedsend, SYS_pselect6,      SYS_ppoll});
 
 bool WasInterrupted(const user_regs_struct& regs) {
   bool in_syscall = static_cast<int64_t>(regs.orig_rax) >= 0 && regs.cs == kUserCodeSegment64;

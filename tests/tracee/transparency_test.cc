@@ -17,7 +17,9 @@ class BlockedCallTest : public TracerTest, public testing::WithParamInterface<co
 
 TEST_P(BlockedCallTest, ReturnsWhatItWouldHave) {
   Puppet puppet("blocked", {GetParam()});
-  ASSERT_EQ(puppet.ReadLine(), "ready");
+  std::string first = puppet.ReadLine();
+  if (first == "unsupported") GTEST_SKIP() << "this kernel has no " << GetParam();
+  ASSERT_EQ(first, "ready");
   ASSERT_TRUE(Eventually([&] { return ThreadStates(puppet.pid()) == "SS"; }));
   for (int i = 0; i < 100; ++i) {
     ASSERT_EQ(Attach(puppet.pid()), "");
@@ -32,15 +34,23 @@ TEST_P(BlockedCallTest, ReturnsWhatItWouldHave) {
   EXPECT_EQ(puppet.WaitForEnd(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Calls, BlockedCallTest,
-                         testing::Values("epoll_wait", "epoll_pwait", "poll", "select", "nanosleep",
-                                         "futex", "read", "accept", "semop", "sigtimedwait"),
-                         [](const auto& call) { return std::string(call.param); });
+INSTANTIATE_TEST_SUITE_P(
+    Calls, BlockedCallTest,
+    testing::Values("epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select",
+                    "pselect", "read", "splice", "write", "open", "accept", "accept_timeout",
+                    "connect_timeout", "recv_timeout", "recvmsg_timeout", "semop", "semtimedop",
+                    "msgrcv", "msgsnd", "mq_timedreceive", "sigtimedwait", "sigwaitinfo",
+                    "signalfd", "pause", "sigsuspend", "nanosleep", "clock_nanosleep", "futex",
+                    "futex_timeout", "futex_waitv", "waitid", "flock", "fcntl", "eventfd",
+                    "timerfd", "inotify", "terminal", "io_getevents", "io_uring_enter"),
+    [](const auto& call) { return std::string(call.param); });
 
 // The system call made for us must not disturb the one the thread is in.
 TEST_P(BlockedCallTest, SurvivesARemoteCall) {
   Puppet puppet("blocked", {GetParam()});
-  ASSERT_EQ(puppet.ReadLine(), "ready");
+  std::string first = puppet.ReadLine();
+  if (first == "unsupported") GTEST_SKIP() << "this kernel has no " << GetParam();
+  ASSERT_EQ(first, "ready");
   ASSERT_TRUE(Eventually([&] { return ThreadStates(puppet.pid()) == "SS"; }));
   ASSERT_EQ(Attach(puppet.pid()), "");
   for (int i = 0; i < 100; ++i) {
