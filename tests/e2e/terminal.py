@@ -16,7 +16,7 @@ class Terminal:
             finally:
                 os._exit(127)
         os.set_blocking(self._fd, False)
-        self.text = ""
+        self.text = self.before = ""
         self._status = None
 
     def __enter__(self):
@@ -36,17 +36,22 @@ class Terminal:
             pass
 
     def expect(self, text, seconds=15):
-        """Waits for `text` after what was expected before; drops everything up to it."""
+        """Waits for `text` after what was expected before; drops everything up to it, which is
+        `before` then."""
         def seen():
             self._read()
             return text in self.text
         wait_until(seen, seconds, f"{text!r} on the terminal, which shows {self.text[-800:]!r}")
-        self.text = self.text.split(text, 1)[1]
+        self.before, self.text = self.text.split(text, 1)
+
+    def front_pid(self):
+        """The leader of the job in front."""
+        return os.tcgetpgrp(self._fd)
 
     def front(self):
         """Name of the program that a typed Ctrl-C goes to."""
         try:
-            with open(f"/proc/{os.tcgetpgrp(self._fd)}/comm", encoding="latin-1") as comm:
+            with open(f"/proc/{self.front_pid()}/comm", encoding="latin-1") as comm:
                 return comm.read().strip()
         except OSError:
             return ""

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 PT_LOAD, PT_GNU_EH_FRAME, PF_X = 1, 0x6474E550, 1
 _SHT_SYMTAB, _SHT_DYNSYM = 2, 11
+_STT_FUNC, _STT_GNU_IFUNC = 2, 10
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Symbol:
     address: int
     size: int
     offset: int
+    kind: int
 
 
 class Elf:
@@ -54,14 +56,15 @@ class Elf:
                 continue
             names = sections[link][4]
             for at in range(offset, offset + size, entry):
-                name, _, _, section, value, length = struct.unpack_from("<IBBHQQ", self.bytes, at)
+                name, info, _, section, value, length = struct.unpack_from("<IBBHQQ", self.bytes,
+                                                                           at)
                 if section == 0 or value == 0:
                     continue
                 end = self.bytes.index(b"\0", names + name)
                 text = self.bytes[names + name:end].decode("latin-1")
                 file_offset = self.offset_of(value)
                 if file_offset is not None:
-                    yield Symbol(text, value, length, file_offset)
+                    yield Symbol(text, value, length, file_offset, info & 15)
 
     def offset_of(self, address):
         for segment in self.segments:
@@ -76,9 +79,17 @@ class Elf:
                 return offset - segment.offset + segment.address
         raise ValueError(f"{offset:#x} is not in executable code of {self.path}")
 
+    def functions(self):
+        """Symbols of functions that have a size."""
+        return [symbol for symbol in self.symbols.values()
+                if symbol.kind in (_STT_FUNC, _STT_GNU_IFUNC) and symbol.size > 0]
+
     def function_starts(self):
-        """File offsets, ascending, of what the table of frames (.eh_frame_hdr) has a frame for."""
-        header, = self._program_headers(PT_GNU_EH_FRAME)
+        """File offsets, ascending, of what the table of frames (.eh_frame_hdr) has a frame for; none
+        where a linker has not made one."""
+        header = next(self._program_headers(PT_GNU_EH_FRAME), None)
+        if header is None:
+            return []
         version, _, count_format, table_format, _, count = struct.unpack_from(
             "<BBBBiI", self.bytes, header.offset)
         assert (version, count_format, table_format) == (1, 0x03, 0x3B), self.path
