@@ -11,13 +11,14 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from cases import attach, detour, footprint, hit_cost, kernel, mass, stream, uprobe  # noqa: E402
+from cases import attach, detour, footprint, hit_cost, kernel, mass, stops, stream, uprobe  # noqa: E402
 
 CASES = {
     "hit": hit_cost.measure,
     "uprobe": uprobe.measure,
     "detour": detour.measure,
     "attach": attach.measure,
+    "stops": stops.measure,
     "mass": mass.measure,
     "stream": stream.measure,
     "kernel": kernel.measure,
