@@ -103,6 +103,8 @@ void EventPump::TakeLoss(const v1::Event& event) {
 }
 
 void EventPump::TakeTargetChange(const v1::TargetChange& change) {
+  if (change.change() == v1::TargetChange::CHANGE_SITE_GONE && !done_)
+    talk_.Warn(fmt::format("a probe is gone: {}", change.detail()));
   if (change.change() != v1::TargetChange::CHANGE_EXITED &&
       change.change() != v1::TargetChange::CHANGE_DETACHED) {
     return;

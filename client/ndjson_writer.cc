@@ -23,6 +23,8 @@ std::string_view ChangeName(v1::TargetChange::Change change) {
       return "exited";
     case v1::TargetChange::CHANGE_DETACHED:
       return "detached";
+    case v1::TargetChange::CHANGE_SITE_GONE:
+      return "site_gone";
     default:
       return "unknown";
   }

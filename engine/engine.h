@@ -261,7 +261,7 @@ class Engine {
   std::vector<SiteInfo> ListSites(std::optional<TargetId> target);
   Result<std::vector<ModuleInfo>> ListModules(TargetId target);
   Result<std::vector<SymbolInfo>> SearchSymbols(const SymbolQuery& query);
-  // `location` is path:0xOFFS or path:symbol[+off].
+  // `location` is path:0xOFFS or path:symbol[+off], or pid:0xADDRESS of `target`.
   Result<Explanation> Explain(std::optional<TargetId> target, const std::string& location);
   // Reads the whole file's code; part of a second for a large one.
   Result<JumpExplanation> ExplainJump(std::optional<TargetId> target, const std::string& path,

@@ -11,7 +11,9 @@
 #include "engine/engine_state.h"
 #include "engine/lang/place.h"
 #include "engine/probe/boundaries.h"
+#include "engine/probe/generated_code.h"
 #include "engine/probe/judge.h"
+#include "engine/probe/planner.h"
 #include "engine/target_namespace.h"
 
 namespace probed::engine {
@@ -34,7 +36,7 @@ Result<Location> ParseLocation(const std::string& text) {
   Error error{.code = ErrorCode::kInvalidArgument,
               .reason = "BAD_LOCATION",
               .message = fmt::format("'{}' is not a location", text),
-              .hint = "write path:0xOFFSET or path:symbol+0xOFFSET",
+              .hint = "write path:0xOFFSET, path:symbol+0xOFFSET or pid:0xADDRESS",
               .metadata = {}};
   size_t colon = lang::PathEnd(text, lang::Dialect::kExtended);
   if (colon == std::string::npos || colon + 1 == text.size()) return error;
@@ -49,6 +51,19 @@ Result<Location> ParseLocation(const std::string& text) {
     return error;
   location.symbol.resize(plus);
   return location;
+}
+
+// As far as the place of its copy, which will be near, has no say in it.
+void ExplainSite(const arch::Instruction& instruction, RemoteAddr address,
+                 Explanation& explanation) {
+  RemoteAddr near = address + (1 << 20);
+  explanation.instruction = instruction.text;
+  explanation.bytes = fmt::format("{:02x}", fmt::join(instruction.code(), " "));
+  auto copy = arch::BuildCopy(instruction, address.value, near.value);
+  probe::Site site(address, {}, instruction);
+  if (copy.ok()) site.set_copy(near, *copy);
+  explanation.mechanism = site.mechanism();
+  explanation.reason = site.reason();
 }
 
 // The instruction, its boundary and what a probe there would be.
@@ -67,20 +82,33 @@ void ExplainInstruction(const elf::File& file, Explanation& explanation) {
     explanation.reason = instruction.error().message;
     return;
   }
-  explanation.instruction = instruction->text;
-  explanation.bytes = fmt::format("{:02x}", fmt::join(instruction->code(), " "));
-  auto copy = arch::BuildCopy(*instruction, address->value, address->value + (1 << 20));
-  probe::Site site(RemoteAddr{address->value}, {}, *instruction);
-  if (copy.ok()) site.set_copy(RemoteAddr{address->value + (1 << 20)}, *copy);
-  explanation.mechanism = site.mechanism();
-  explanation.reason = site.reason();
+  ExplainSite(*instruction, RemoteAddr{address->value}, explanation);
   if (!explanation.on_boundary) explanation.reason = "the offset is inside an instruction";
 }
 
 }  // namespace
 
+// What stands in the process now, between our breakpoints.
+Result<Explanation> Engine::State::ExplainAddress(std::optional<TargetId> id, int pid,
+                                                  RemoteAddr address) {
+  return Run([&]() -> Result<Explanation> {
+    Target* target = id && id->pid == pid ? FindTarget(*id) : nullptr;
+    if (target == nullptr || target->state == nullptr) return TargetNotFound({.pid = pid});
+    PROBED_TRY(auto space, probe::AddressSpace::Read(pid));
+    PROBED_TRY(auto plan, probe::Planner(files).PlanAddress(*target->state, space, address));
+    Explanation explanation;
+    explanation.path = std::to_string(pid);
+    explanation.offset = address.value;
+    ExplainSite(plan.instruction, address, explanation);
+    explanation.reason += "; " + std::string(probe::kNoJumpInGeneratedCode);
+    return explanation;
+  });
+}
+
 Result<Explanation> Engine::Explain(std::optional<TargetId> target, const std::string& text) {
   PROBED_TRY(Location location, ParseLocation(text));
+  if (int process = lang::ProcessOf(text); process != 0)
+    return state_->ExplainAddress(target, process, RemoteAddr{location.number});
   int pid = target ? target->pid : ::getpid();
   PROBED_TRY(auto space, target ? state_->ReadSpace(*target) : probe::AddressSpace::Read(pid));
   TargetNamespace names(pid, space, state_->files);

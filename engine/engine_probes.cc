@@ -54,7 +54,7 @@ void AppendSite(const probe::ProcessState& state, const probe::Site& site, lang:
                 .symbol = site.place().symbol,
                 .kind = kind,
                 .disabled = true,
-                .gone = false,
+                .gone = site.gone(),
                 .mechanism = site.mechanism(),
                 .reason = site.reason(),
                 .probes = {},
@@ -101,16 +101,19 @@ Result<CreateOutcome> Engine::CreateProbes(TargetId target, const std::vector<st
 Result<CreateOutcome> Engine::CreateInTarget(
     TargetId target, const std::vector<std::string>& lines, const CreateOptions& options,
     const std::function<void(std::vector<LineError>&)>& make_others) {
+  std::vector<int> family;
   PROBED_TRY(auto group, state_->Run([&]() -> Result<std::shared_ptr<probe::ProbeGroup>> {
     Target* found = state_->FindTarget(target);
     if (found == nullptr || found->state == nullptr) return TargetNotFound(target);
     if (state_->probes.size() + lines.size() > state_->options.max_probes) {
       return TooManyProbes(state_->options.max_probes);
     }
+    for (const auto* state : found->group->processes)
+      family.push_back(state->id.pid);
     return found->group;
   }));
   PROBED_TRY(auto space, probe::AddressSpace::Read(target.pid));
-  TargetNamespace names(target.pid, space, state_->files);
+  TargetNamespace names(target.pid, space, state_->files, std::move(family));
   auto& definitions =
       state_->definitions.try_emplace(group->root, lang::Dialect::kExtended).first->second;
   ProbeRequest request(definitions, space, names, options);

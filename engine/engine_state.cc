@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/probe/fork.h"
+#include "engine/probe/generated_code.h"
 #include "engine/sys/proc.h"
 
 namespace probed::engine {
@@ -87,6 +88,15 @@ void Engine::State::DropOldDefinitions(TargetId fresh) {
 void Engine::State::CountDetours() {
   for (const auto& [id, target] : targets) {
     if (target.state != nullptr) target.state->CountDetours();
+  }
+}
+
+// Whoever asks is told what stands there now: nobody tells us of changes.
+void Engine::State::LookAtGeneratedCode() {
+  for (const auto& [id, target] : targets) {
+    if (target.state == nullptr || probe::GeneratedSites(*target.state).empty()) continue;
+    auto space = probe::AddressSpace::Read(id.pid);
+    if (space.ok()) probe::LookAtGeneratedCode(*target.state, std::nullopt, &*space);
   }
 }
 

@@ -46,10 +46,12 @@ struct Engine::State {
     controller.CountRecorded();
     return Run([&] {
       CountDetours();
+      LookAtGeneratedCode();
       return task();
     });
   }
-  void CountDetours();  // tracer thread
+  void CountDetours();         // tracer thread
+  void LookAtGeneratedCode();  // tracer thread
   // Tracer thread.
   std::vector<probe::ProcessState*> MarkLeaving(const probe::ProbeGroup& group, TargetId target);
   // A site of each probe, armed if there is one.
@@ -85,6 +87,9 @@ struct Engine::State {
 
   // Any thread: what a living target has mapped.
   Result<probe::AddressSpace> ReadSpace(TargetId target);
+
+  // Any thread. TARGET_NOT_FOUND, and what Planner::PlanAddress says.
+  Result<Explanation> ExplainAddress(std::optional<TargetId> id, int pid, RemoteAddr address);
 
   // Any thread: runs `task` on the tracer thread and returns what it returns.
   template <class Task>

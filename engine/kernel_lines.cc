@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include "engine/lang/ctype.h"
+#include "engine/lang/line.h"
+#include "engine/lang/place.h"
 #include "engine/probe_request.h"
 
 namespace probed::engine {
@@ -36,6 +38,14 @@ Error NeedsAProcess() {
                .metadata = {}};
 }
 
+Error NeedsAFile() {
+  return Error{.code = ErrorCode::kInvalidArgument,
+               .reason = "NO_FILE",
+               .message = "kernel uprobes belong to files, and this place is in no file",
+               .hint = "leave --mechanism kernel out",
+               .metadata = {}};
+}
+
 bool IsSameFile(const std::string& a, const std::string& b) {
   struct stat first {
   }, second{};
@@ -48,9 +58,10 @@ class UprobeWriter {
  public:
   UprobeWriter(pid_t pid, const probe::AddressSpace& space, probe::FileCache& files,
                const CreateOptions& options)
-      : space_(space), names_(pid, space, files), set_(options.dialect) {}
+      : space_(space), names_(pid, space, files), dialect_(options.dialect), set_(dialect_) {}
 
   tl::expected<std::string, LineError> Write(size_t number, const std::string& line) {
+    if (NamesProcess(line)) return tl::unexpected(Refuse(number, NeedsAFile()));
     auto applied = set_.Apply(line, names_);
     auto symbol_error = names_.TakeSymbolError();
     if (!applied.verdict.ok || !applied.added) {
@@ -66,6 +77,11 @@ class UprobeWriter {
   }
 
  private:
+  bool NamesProcess(const std::string& line) const {
+    const auto tokens = lang::Tokenize(line);
+    return dialect_ == lang::Dialect::kExtended && tokens.size() > 1 &&
+           lang::ProcessOf(tokens[1]) != 0;
+  }
   // The name that was generated for a file need not be one that the kernel takes when it is given.
   static std::string Rewrite(const lang::Definition& definition, const std::string& path) {
     std::string event = definition.event;
@@ -81,6 +97,7 @@ class UprobeWriter {
 
   const probe::AddressSpace& space_;
   TargetNamespace names_;
+  const lang::Dialect dialect_;
   lang::DefinitionSet set_;
 };
 

@@ -29,6 +29,7 @@ ErrorCode CodeOf(const lang::Verdict& verdict) {
   switch (verdict.error_number) {
     case ENOENT:
     case ENOTDIR:
+    case ESRCH:
       return ErrorCode::kNotFound;
     case EACCES:
     case EPERM:
@@ -134,6 +135,7 @@ void ProbeRequest::JudgeLine(size_t number, const std::string& line) {
 
 Status ProbeRequest::JudgeFile(probe::Probe& probe) {
   const lang::Definition& definition = *probe.definition;
+  if (definition.process != 0) return {};  // in its memory, where the planner looks
   bool mapped = space_.Find(definition) != nullptr;
   if (!mapped && options_.require_armed) {
     return Refusal(ErrorCode::kFailedPrecondition, "FILE_NOT_MAPPED",

@@ -82,6 +82,18 @@ Result<std::shared_ptr<const elf::File>> TargetNamespace::Open(const std::string
   return opened_.emplace(path, files_.Open(file, fmt::format("/proc/{}/root", pid_))).first->second;
 }
 
+Result<void> TargetNamespace::LookupProcess(int pid) {
+  if (std::find(family_.begin(), family_.end(), pid) != family_.end()) return {};
+  return Error{
+      .code = ErrorCode::kNotFound,
+      .reason = "PROCESS_NOT_ATTACHED",
+      .message = fmt::format("process {} is not attached, or not with process {}, in which "
+                             "this is to be defined",
+                             pid, pid_),
+      .hint = fmt::format("probectl attach --pid {0}; then probectl define --pid {0}", pid),
+      .metadata = {{"pid", std::to_string(pid)}}};
+}
+
 lang::CallingConvention TargetNamespace::ConventionAt(const std::string& path, uint64_t offset) {
   auto file = Open(path);
   auto address = file.ok() ? (*file)->ToLinkAddr(FileOffset{offset}) : std::nullopt;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/lang/definition_set.h"
 #include "engine/probe/address_space.h"
@@ -16,13 +17,16 @@ namespace probed::engine {
 
 class TargetNamespace final : public lang::FileNamespace {
  public:
-  TargetNamespace(int pid, const probe::AddressSpace& space, probe::FileCache& files)
-      : pid_(pid), space_(space), files_(files) {}
+  // `family`: the target's process and the children of it that are followed.
+  TargetNamespace(int pid, const probe::AddressSpace& space, probe::FileCache& files,
+                  std::vector<int> family = {})
+      : pid_(pid), space_(space), files_(files), family_(std::move(family)) {}
 
   lang::FileLookup Lookup(const std::string& path) override;
   Result<uint64_t> ResolveSymbol(const std::string& path, const std::string& symbol,
                                  uint64_t addend) override;
 
+  Result<void> LookupProcess(int pid) override;
   lang::CallingConvention ConventionAt(const std::string& path, uint64_t offset) override;
 
   // The process has ended: every path fails to be found in it.
@@ -46,6 +50,7 @@ class TargetNamespace final : public lang::FileNamespace {
   int pid_;
   const probe::AddressSpace& space_;
   probe::FileCache& files_;
+  const std::vector<int> family_;
   std::map<std::string, Result<probe::FileReference>> resolved_;
   std::map<std::string, Result<std::shared_ptr<const elf::File>>> opened_;
   std::optional<Error> symbol_error_;

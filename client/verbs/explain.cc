@@ -104,7 +104,9 @@ void AddExplain(CLI::App& app, Invocation& invocation) {
                     invocation, talk, [&](Api& api) { return Explain(*options, api, talk); },
                     Fallback::kPrivateDaemon);
               });
-  verb->add_option("PLACE", options->location, "PATH:0xOFFSET or PATH:SYMBOL[+OFFSET]")->required();
+  verb->add_option("PLACE", options->location,
+                   "PATH:0xOFFSET, PATH:SYMBOL[+OFFSET] or PID:0xADDRESS")
+      ->required();
   verb->add_flag("--kernel", options->kernel,
                  "PLACE is in the kernel: [MODULE:]SYMBOL[+OFFSET] or 0xADDRESS");
   verb->add_flag("--stats", options->stats, "Count all places of a file; PLACE is its PATH");

@@ -51,6 +51,8 @@ v1::TargetChange::Change ToProto(event::TargetChange change) {
       return v1::TargetChange::CHANGE_EXITED;
     case event::TargetChange::kDetached:
       return v1::TargetChange::CHANGE_DETACHED;
+    case event::TargetChange::kSiteGone:
+      return v1::TargetChange::CHANGE_SITE_GONE;
   }
   return v1::TargetChange::CHANGE_UNSPECIFIED;
 }

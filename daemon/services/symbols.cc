@@ -39,6 +39,21 @@ Result<std::optional<event::TargetId>> SymbolService::Scope(const std::string& p
   return target;
 }
 
+Result<std::optional<event::TargetId>> SymbolService::ScopeOf(const std::string& parent,
+                                                              const std::string& location) {
+  const int pid = lang::ProcessOf(location);
+  if (pid == 0) return Scope(parent, PathOf(location));
+  for (const engine::TargetInfo& target : context_.engine.ListTargets()) {
+    const bool is_it = target.id.pid == pid && target.state == engine::TargetState::kRunning;
+    if (is_it && context_.authorizer.MaySee(caller_, target.id)) return std::optional(target.id);
+  }
+  return Error{ErrorCode::kNotFound,
+               "PROCESS_NOT_ATTACHED",
+               "process " + std::to_string(pid) + " is not attached",
+               "probectl attach --pid " + std::to_string(pid),
+               {{"pid", std::to_string(pid)}}};
+}
+
 grpc::Status SymbolService::ListModules(grpc::ServerContext*, const v1::ListModulesRequest* request,
                                         v1::ListModulesResponse* response) {
   const std::string query = "modules of " + request->parent();
@@ -81,7 +96,7 @@ grpc::Status SymbolService::SearchSymbols(grpc::ServerContext*,
 
 Result<engine::Explanation> SymbolService::Explain(const std::string& parent,
                                                    const std::string& location) {
-  PROBED_TRY(const std::optional<event::TargetId> target, Scope(parent, PathOf(location)));
+  PROBED_TRY(const std::optional<event::TargetId> target, ScopeOf(parent, location));
   return context_.engine.Explain(target, location);
 }
 
@@ -131,10 +146,14 @@ grpc::Status SymbolService::ExplainLocation(grpc::ServerContext*,
                                             v1::ExplainLocationResponse* response) {
   if (request->parent() == kKernelName)
     return ExplainKernelLocation(caller_, request->location(), *response);
-  const auto target = Scope(request->parent(), PathOf(request->location()));
+  const auto target = ScopeOf(request->parent(), request->location());
   if (!target.ok()) return ToStatus(target.error());
   auto explanation = context_.engine.Explain(*target, request->location());
   if (!explanation.ok()) return ToStatus(explanation.error());
+  if (lang::ProcessOf(request->location()) != 0) {
+    *response = ToProto(*explanation, {});
+    return grpc::Status::OK;
+  }
   auto jump = context_.engine.ExplainJump(*target, explanation->path, explanation->offset);
   if (!jump.ok()) jump = engine::JumpExplanation{"", {}, jump.error().message};
   if (!jump->tactic.empty() && explanation->on_boundary) AddJump(*explanation);

@@ -24,6 +24,9 @@ class SymbolService final : public v1::SymbolService::Service {
  private:
   // The target named by `parent`, or none; `path` must be readable by the caller.
   Result<std::optional<event::TargetId>> Scope(const std::string& parent, const std::string& path);
+  // The same for a place, of which `PID:0xADDRESS` is in the target of that process.
+  Result<std::optional<event::TargetId>> ScopeOf(const std::string& parent,
+                                                 const std::string& location);
   void AddJump(engine::Explanation& explanation);
   Result<engine::Explanation> Explain(const std::string& parent, const std::string& location);
   uint64_t AddressOf(event::TargetId target, const engine::Explanation& explanation);

@@ -50,7 +50,14 @@ struct LossNotice {
   uint64_t last_monotonic_ns = 0;
 };
 
-enum class TargetChange : uint8_t { kAttached, kForked, kExecuted, kExited, kDetached };
+enum class TargetChange : uint8_t {
+  kAttached,
+  kForked,
+  kExecuted,
+  kExited,
+  kDetached,
+  kSiteGone,  // code that is in no file has changed under a probe
+};
 
 struct TargetNotice {
   TargetId target;

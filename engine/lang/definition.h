@@ -19,6 +19,7 @@ struct Definition {
   std::string event;
   std::string path;             // exactly as typed
   uint64_t offset = 0;          // file offset (resolved when a symbol was typed)
+  int process = 0;              // not 0: in its memory, `offset` being the address
   std::string symbol;           // "name[+off]" when typed in the extended dialect
   uint64_t ref_ctr_offset = 0;  // 0 = none
   uint32_t max_active = 0;      // rN of the extended dialect; 0 = default

@@ -14,15 +14,15 @@
 namespace probed::lang {
 namespace {
 
-using EventKey = std::pair<std::string, std::string>;       // group, event
-using PlaceKey = std::tuple<uint64_t, uint64_t, uint64_t>;  // device, inode, offset
+using EventKey = std::pair<std::string, std::string>;            // group, event
+using PlaceKey = std::tuple<uint64_t, uint64_t, int, uint64_t>;  // device, inode, process, offset
 
 EventKey EventOf(const Definition& definition) {
   return {definition.group, definition.event};
 }
 
 PlaceKey PlaceOf(const Definition& definition) {
-  return {definition.device, definition.inode, definition.offset};
+  return {definition.device, definition.inode, definition.process, definition.offset};
 }
 
 Refusal Refuse(RefusalCode code, int error_number, size_t token = 0) {

@@ -17,9 +17,10 @@ namespace probed::lang {
 
 enum class Dialect : uint8_t {
   kKernel,  // exactly uprobe_events
-  // Plus PATH:SYMBOL[+OFFSET] and paths without '/'; rN for maxactive; $argN at entry and return;
-  // %xmm0-%xmm15 (a value of 64 bits); types f32, f64 and bytes(LENGTH[:TYPE]), LENGTH being a
-  // fetcharg read as s64 unless TYPE says otherwise; expressions of 255 bytes; constant strings.
+  // Plus PATH:SYMBOL[+OFFSET], PID:0xADDRESS (of p), and paths without '/'; rN for maxactive; $argN
+  // at entry and return; %xmm0-%xmm15 (a value of 64 bits); types f32, f64 and
+  // bytes(LENGTH[:TYPE]), LENGTH being a fetcharg read as s64 unless TYPE says otherwise;
+  // expressions of 255 bytes; constant strings.
   kExtended,
 };
 
@@ -39,6 +40,11 @@ class FileNamespace {
   // Extended dialect: file offset of `symbol` + `addend`. Its Error is shown as it is.
   virtual Result<uint64_t> ResolveSymbol(const std::string& path, const std::string& symbol,
                                          uint64_t addend) = 0;
+  // Extended dialect: whether `PID:0xADDRESS` may name it. Its Error is shown as it is.
+  virtual Result<void> LookupProcess(int pid) {
+    (void)pid;
+    return {};
+  }
   // Of the function at a file offset. Asked only where an argument is taken by its number.
   virtual CallingConvention ConventionAt(const std::string& path, uint64_t offset) {
     (void)path, (void)offset;

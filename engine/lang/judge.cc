@@ -98,12 +98,13 @@ Judged<std::vector<Argument>> ParseArguments(const std::vector<std::string>& tok
   return arguments;
 }
 
+bool Takes(const Argument& argument, SourceKind kind) {
+  return argument.expression.source.kind == kind ||
+         (argument.length && argument.length->expression.source.kind == kind);
+}
+
 bool TakesNumbered(const Argument& argument) {
-  auto is_numbered = [](const FetchExpression& expression) {
-    return expression.source.kind == SourceKind::kArgument;
-  };
-  return is_numbered(argument.expression) ||
-         (argument.length && is_numbered(argument.length->expression));
+  return Takes(argument, SourceKind::kArgument);
 }
 
 EventSchema MakeSchema(const Definition& definition, const std::vector<Argument>& arguments) {
@@ -133,8 +134,33 @@ void SetPlace(Place place, Definition& definition) {
   definition.offset = place.offset;
   definition.symbol = std::move(place.symbol);
   definition.ref_ctr_offset = place.ref_ctr_offset;
+  definition.process = place.process;
   definition.device = place.device;
   definition.inode = place.inode;
+}
+
+// Nothing says where functions of generated code begin, and runtimes that generate code look at
+// return addresses themselves.
+std::optional<Refusal> AgainstAddress(const Definition& definition,
+                                      const std::vector<Argument>& arguments) {
+  if (definition.process == 0) return std::nullopt;
+  if (definition.kind == ProbeKind::kReturn) {
+    return Refusal{RefusalCode::kOwnWords,
+                   EINVAL,
+                   1,
+                   0,
+                   "BAD_RETPROBE",
+                   "Retprobe address must be an function entry",
+                   "An address does not say that a function begins there. Put p on a ret "
+                   "instruction instead: the value is in %ax."};
+  }
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!Takes(arguments[i], SourceKind::kFileOffset)) continue;
+    Refusal refusal = Refuse(RefusalCode::kBadFileOffs, i + 2, 0);
+    refusal.hint = "There is no file at this place; use @ADDRESS.";
+    return refusal;
+  }
+  return std::nullopt;
 }
 
 // 0-based column in the command; a token that is not there lies one past the end (kernel, 2.3).
@@ -162,10 +188,11 @@ Judged<JudgedLine> JudgeDefinition(const std::vector<std::string>& tokens, Diale
   if (auto named = SetName(kind, definition); !named.ok()) return named.error();
   PROBED_TRY(const std::vector<Argument> arguments,
              ParseArguments(tokens, {definition.kind, dialect}));
+  if (auto refusal = AgainstAddress(definition, arguments)) return *std::move(refusal);
 
   definition.schema = MakeSchema(definition, arguments);
   definition.readback = MakeReadback(definition, arguments);
-  if (std::ranges::any_of(arguments, TakesNumbered)) {
+  if (definition.process == 0 && std::ranges::any_of(arguments, TakesNumbered)) {
     definition.convention = files.ConventionAt(definition.path, definition.offset);
   }
   definition.program = std::make_shared<const FetchProgram>(Compile(arguments, definition));
@@ -179,7 +206,7 @@ Verdict MakeVerdict(const Refusal& refusal, const std::vector<std::string>& toke
   Verdict verdict;
   verdict.error_number = refusal.error_number;
   verdict.command = JoinTokens(tokens);
-  if (refusal.code == RefusalCode::kSymbolError) {
+  if (refusal.code == RefusalCode::kOwnWords) {
     verdict.code = refusal.reason;
     verdict.message = refusal.message;
     verdict.explanation = refusal.hint.empty() ? refusal.message : refusal.hint;

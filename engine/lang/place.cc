@@ -1,6 +1,8 @@
 #include "engine/lang/place.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -76,9 +78,9 @@ Judged<void> TakeSuffix(Place& place, std::string_view& rest, size_t column) {
   return {};
 }
 
-Refusal SymbolRefusal(const Error& error, size_t column) {
-  const int error_number = error.code == ErrorCode::kNotFound ? ENOENT : EINVAL;
-  Refusal refusal = Refuse(RefusalCode::kSymbolError, column, error_number);
+Refusal OwnRefusal(const Error& error, size_t column, int not_found = ENOENT) {
+  const int error_number = error.code == ErrorCode::kNotFound ? not_found : EINVAL;
+  Refusal refusal = Refuse(RefusalCode::kOwnWords, column, error_number);
   refusal.reason = error.reason;
   refusal.message = error.message;
   refusal.hint = error.hint;
@@ -98,7 +100,7 @@ Judged<void> ResolveSymbol(Place& place, std::string_view rest, size_t column,
   }
   place.symbol = rest;
   const auto offset = files.ResolveSymbol(place.path, std::string(rest.substr(0, plus)), addend);
-  if (!offset.ok()) return SymbolRefusal(offset.error(), column);
+  if (!offset.ok()) return OwnRefusal(offset.error(), column);
   place.offset = *offset;
   return {};
 }
@@ -111,6 +113,29 @@ Judged<void> ParseOffset(Place& place, std::string_view rest, size_t column, Fil
   }
   place.offset = number.value;
   return {};
+}
+
+// No file is there, so no reference counter either.
+Judged<Place> ParseAddress(std::string_view token, FileNamespace& processes) {
+  Place place;
+  const size_t column = token.find(':') + 1;
+  std::string_view rest = token.substr(column);
+  place.path = token.substr(0, column - 1);
+  place.process = ProcessOf(token);
+  const Status found = processes.LookupProcess(place.process);
+  if (!found.ok()) return OwnRefusal(found.error(), 0, ESRCH);
+  if (const size_t open = rest.find('('); open != std::string_view::npos) {
+    Refusal refusal = Refuse(RefusalCode::kBadRefcnt, column + open + 1);
+    refusal.hint = "A reference counter is found by its offset in a file, and here is none.";
+    return refusal;
+  }
+  if (auto taken = TakeSuffix(place, rest, column); !taken.ok()) return taken.error();
+  const auto number = ParseUnsigned(rest);
+  if (number.error_number != 0) {
+    return Refuse(RefusalCode::kBadUprobeOffs, column, number.error_number);
+  }
+  place.offset = number.value;
+  return place;
 }
 
 Judged<std::string> TakeGroup(std::string_view text, size_t separator, int column) {
@@ -136,6 +161,7 @@ size_t PathEnd(std::string_view token, Dialect dialect) {
 }
 
 Judged<Place> ParsePlace(std::string_view token, Dialect dialect, FileNamespace& files) {
+  if (dialect == Dialect::kExtended && ProcessOf(token) != 0) return ParseAddress(token, files);
   Place place;
   PROBED_TRY(const size_t colon, FindSeparator(token, dialect));
   place.path = token.substr(0, colon);
@@ -146,6 +172,18 @@ Judged<Place> ParsePlace(std::string_view token, Dialect dialect, FileNamespace&
   if (auto taken = TakeSuffix(place, rest, column); !taken.ok()) return taken.error();
   if (auto offset = ParseOffset(place, rest, column, files); !offset.ok()) return offset.error();
   return place;
+}
+
+int ProcessOf(std::string_view token) {
+  const size_t colon = token.find(':');
+  const bool is_alone = colon != std::string_view::npos && token.rfind(':') == colon;
+  if (!is_alone || colon + 1 == token.size() || !IsDigit(token[colon + 1])) return 0;
+  const std::string_view digits = token.substr(0, colon);
+  if (digits.empty() || !std::all_of(digits.begin(), digits.end(), IsDigit)) return 0;
+  const auto number = ParseUnsigned(digits, 10);
+  const bool is_pid = number.error_number == 0 &&
+                      number.value <= static_cast<uint64_t>(std::numeric_limits<int>::max());
+  return is_pid ? static_cast<int>(number.value) : 0;
 }
 
 std::string FormatOffset(uint64_t offset, uint64_t ref_ctr_offset) {

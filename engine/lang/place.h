@@ -1,6 +1,7 @@
 #pragma once
-// The place of a uprobe, `PATH:OFFSET[%return][(REFCTR)]`, and the names derived from it. Pure;
-// files are looked up through FileNamespace.
+// The place of a uprobe, `PATH:OFFSET[%return][(REFCTR)]` or, in the extended dialect,
+// `PID:0xADDRESS`, and the names derived from it. Pure; what is named is looked up through
+// FileNamespace.
 
 #include <cstdint>
 #include <string>
@@ -14,6 +15,7 @@ namespace probed::lang {
 struct Place {
   std::string path;  // as typed
   uint64_t offset = 0;
+  int process = 0;     // of `PID:0xADDRESS`, of which path and offset are the halves
   std::string symbol;  // extended: "name[+off]" as typed
   uint64_t ref_ctr_offset = 0;
   bool is_return = false;  // %return
@@ -24,6 +26,10 @@ struct Place {
 // The ':' behind PATH, npos without one. In the extended dialect a symbol may hold "::", which
 // separates scopes.
 size_t PathEnd(std::string_view token, Dialect dialect);
+
+// The process of a token that is `PID:NUMBER...` in the extended dialect, else 0. A file whose name
+// is a number is written ./NUMBER:OFFSET.
+int ProcessOf(std::string_view token);
 
 Judged<Place> ParsePlace(std::string_view token, Dialect dialect, FileNamespace& files);
 

@@ -143,9 +143,9 @@ constexpr std::array kTexts = {
     RefusalText{"NO_SUCH_EVENT", "",
                 "Nothing matches; place and arguments must be spelled as they are read back."},
     RefusalText{"EVENT_BUSY", "", "The event is enabled; disable it before deleting it."},
-    RefusalText{"SYMBOL_ERROR", "", ""},
+    RefusalText{"OWN_WORDS", "", ""},
 };
-static_assert(kTexts.size() == static_cast<size_t>(RefusalCode::kSymbolError) + 1);
+static_assert(kTexts.size() == static_cast<size_t>(RefusalCode::kOwnWords) + 1);
 
 }  // namespace
 

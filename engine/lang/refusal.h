@@ -75,8 +75,8 @@ enum class RefusalCode : uint8_t {
   kBadDeletion,
   kNoSuchEvent,
   kEventBusy,
-  // Extended dialect: an Error of the symbol look-up, shown as it is.
-  kSymbolError,
+  // Extended dialect: an Error of a look-up, shown as it is.
+  kOwnWords,
 };
 
 struct RefusalText {
@@ -91,7 +91,7 @@ struct Refusal {
   int error_number;
   size_t token = 0;  // index of the blamed token; one past the last is allowed
   int column = 0;    // caret inside it, with the kernel's skews: may lie outside
-  // Set for kSymbolError; kFileNotFound may have a hint that fits better than its explanation.
+  // Set for kOwnWords; kFileNotFound may have a hint that fits better than its explanation.
   std::string reason, message, hint;
 };
 

@@ -7,6 +7,7 @@
 
 #include "engine/probe/detacher.h"
 #include "engine/probe/fork.h"
+#include "engine/probe/generated_code.h"
 #include "engine/probe/salvage.h"
 #include "engine/probe/shadow_returns.h"
 #include "engine/probe/stop_deadline.h"
@@ -45,6 +46,10 @@ ProcessState& Controller::MakeState(tracee::Process& process, std::shared_ptr<Pr
   ProcessState& made = *state;
   process.set_extension(std::move(state));
   made.executable = ExecutableOf(made.id.pid);
+  made.on_site_gone = [this, &made](const Site& site) {
+    Announce(made, event::TargetChange::kSiteGone, 0,
+             fmt::format("{}:{:#x}: {}", site.place().module, site.address().value, site.reason()));
+  };
   return made;
 }
 
@@ -219,6 +224,7 @@ bool Controller::OnVfork(tracee::Process& parent, pid_t) {
 
 void Controller::StartImage(tracee::Stopped& stopped, ProcessState& state) {
   optimizer_.EndRing(state);
+  LeaveGeneratedCode(state, "the process has executed another program");
   state.ForgetMemory();
   ++state.images;
   stopped.process().arena().Forget();

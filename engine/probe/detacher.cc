@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/probe/generated_code.h"
 #include "engine/probe/stop_deadline.h"
 #include "engine/probe/trap_signal.h"
 
@@ -58,8 +59,10 @@ Status RestoreSites(tracee::Stopped& stopped, HitHandler& hits, ProcessState& st
                     DetachReport& report) {
   Status result;
   std::vector<Restored> restored;
+  LookAtGeneratedCode(state, stopped.tid());
   tracee::CodeMemory code(stopped);
   for (Site* site : state.sites.Sorted()) {
+    if (site->gone()) continue;
     bool was_armed = site->armed();
     Status disarmed = site->Disarm(code);
     if (disarmed.ok()) {
@@ -197,6 +200,7 @@ Result<DetachReport> Detacher::CleanFork(tracee::Stopped& stopped, const Process
 
 void RestoreRunning(ProcessState& state) {
   state.leaving = true;
+  LookAtGeneratedCode(state, std::nullopt);
   const sys::ProcessMemory& memory = state.process.memory();
   auto replace = [&](RemoteAddr address, std::span<const std::byte> ours,
                      std::span<const std::byte> original) {

@@ -19,6 +19,7 @@ void InheritState(const ProcessState& parent, ProcessState& child, tracee::Threa
   (void)child.journal.CopyFrom(parent.journal);
   child.trampoline = parent.trampoline;
   child.loading = parent.loading;
+  child.has_generated_sites = parent.has_generated_sites;
   child.trap_action = parent.trap_action;
   child.segv_action = parent.segv_action;
   child.bus_action = parent.bus_action;

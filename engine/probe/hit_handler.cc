@@ -4,6 +4,7 @@
 #include "engine/arch/x86_64/eflags.h"
 #include "engine/detour/leave.h"
 #include "engine/probe/fault_signal.h"
+#include "engine/probe/generated_code.h"
 #include "engine/probe/shadow_returns.h"
 #include "engine/probe/signal_info.h"
 #include "engine/probe/trap_signal.h"
@@ -114,7 +115,8 @@ Resumption HitHandler::OnAsked(tracee::Stopped& stopped, ProcessState& state) {
 Resumption HitHandler::OnBreakpoint(tracee::Stopped& stopped, ProcessState& state) {
   RemoteAddr address{stopped.regs().rip - 1};
   if (state.sites.AsksAt(address)) return OnAsked(stopped, state);
-  if (Site* site = state.sites.Find(address); site != nullptr && site->armed()) {
+  if (Site* site = state.sites.Find(address);
+      site != nullptr && site->armed() && StandsStill(state, *site, stopped.tid())) {
     return OnHit(stopped, state, *site);
   }
   if (state.IsTrampoline(address)) {

@@ -3,6 +3,7 @@
 #include "engine/arch/x86_64/eflags.h"
 #include "engine/detour/leave.h"
 #include "engine/probe/fault_signal.h"
+#include "engine/probe/generated_code.h"
 #include "engine/probe/hit_handler.h"
 #include "engine/probe/signal_info.h"
 #include "engine/sys/signal.h"
@@ -212,13 +213,11 @@ Resumption HitHandler::OnProgramsStep(tracee::Stopped& stopped, ProcessState& st
 Resumption HitHandler::OnForeignTrap(tracee::Stopped& stopped, ProcessState& state) {
   RemoteAddr address{stopped.regs().rip - 1};
   std::byte present{kBreakpointByte};
-  bool was_ours = state.sites.Find(address) != nullptr;
-  if (was_ours && stopped.ReadMemory(address, {&present, 1}).ok() &&
-      std::to_integer<uint8_t>(present) != kBreakpointByte) {
-    stopped.mutable_regs().rip = address.value;
-    return GoOn(state);
-  }
-  return {.how = GoOn(state).how, .signal = SIGTRAP};
+  if (state.sites.Find(address) != nullptr) (void)stopped.ReadMemory(address, {&present, 1});
+  bool was_ours = present != std::byte{kBreakpointByte} || MendCopy(state, address, stopped.tid());
+  if (!was_ours) return {.how = GoOn(state).how, .signal = SIGTRAP};
+  stopped.mutable_regs().rip = address.value;
+  return GoOn(state);
 }
 
 void HitHandler::LeaveForSignal(tracee::Stopped& stopped, ProcessState& state,

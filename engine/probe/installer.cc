@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "engine/probe/generated_code.h"
 #include "engine/probe/stop_deadline.h"
 #include "engine/probe/transaction.h"
 #include "engine/probe/trap_signal.h"
@@ -92,7 +93,9 @@ std::vector<PlannedSite> Installer::PlanForImage(ProcessState& state,
 
 Status Installer::WithBreakpoints(ProcessState& state, const FindSites& find,
                                   const std::function<Status(tracee::Stopped&)>& work) {
-  if (find().empty()) return tracer_->WithOneStopped(state.process, kStopDeadline, work);
+  // Generated code may be written to by any thread.
+  bool one_will_do = find().empty() && GeneratedSites(state).empty();
+  if (one_will_do) return tracer_->WithOneStopped(state.process, kStopDeadline, work);
   auto unoptimize = [&](std::vector<tracee::Stopped*>& threads) -> Status {
     std::vector<Site*> sites = find();
     Status undone = optimizer_.Unoptimize(threads, state, sites);
@@ -181,6 +184,7 @@ Status Installer::SyncAll(ProbeGroup& group) {
     if (ChangedSites(*state).empty()) continue;
     auto sync = [&](tracee::Stopped& stopped) -> Status {
       Status result;
+      LookAtGeneratedCode(*state, stopped.tid());
       tracee::CodeMemory code(stopped);
       // Again: until it stopped, the process may have executed another program or unmapped some.
       for (Site* site : ChangedSites(*state)) {

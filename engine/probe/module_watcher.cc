@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/probe/generated_code.h"
 #include "engine/probe/shadow_stack.h"
 #include "engine/probe/transaction.h"
 #include "engine/probe/unwinders.h"
@@ -99,6 +100,7 @@ void ModuleWatcher::HookUnwinders(tracee::Stopped& stopped, ProcessState& state)
 void ModuleWatcher::ForgetUnmapped(ProcessState& state, const AddressSpace& space) {
   std::vector<Site*> unmapped = state.sites.Sorted();
   std::erase_if(unmapped, [&](const Site* site) {
+    if (site->is_generated()) return true;
     const elf::Mapping* mapping = space.map().At(site->address());
     return mapping != nullptr && mapping->executable &&
            (site->place().inode == 0 || mapping->inode == site->place().inode);
@@ -118,6 +120,7 @@ void ModuleWatcher::ForgetUnmapped(ProcessState& state, const AddressSpace& spac
 void ModuleWatcher::ArmPending(tracee::Stopped& stopped, ProcessState& state,
                                const AddressSpace& space) {
   for (const auto& probe : state.group->probes) {
+    if (probe->definition->process != 0) continue;  // other code may live at its address now
     std::vector<PlannedSite> plans;
     Status planned = planner_.Plan(state, space, probe, plans);
     if (planned.ok() && plans.empty()) continue;
@@ -143,6 +146,7 @@ void ModuleWatcher::Refresh(tracee::Stopped& stopped, ProcessState& state) {
   auto space = AddressSpace::Read(state.id.pid);
   if (!space.ok()) return;  // it is exiting
   ForgetUnmapped(state, *space);
+  LookAtGeneratedCode(state, stopped.tid(), &*space);
   ArmPending(stopped, state, *space);
   FindReferenceCounters(stopped, state, *space);
   HookUnwinders(stopped, state, *space);

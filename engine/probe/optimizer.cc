@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/probe/fault_signal.h"
+#include "engine/probe/generated_code.h"
 #include "engine/probe/jump_batch.h"
 #include "engine/probe/shadow_returns.h"
 #include "engine/probe/shadow_stack.h"
@@ -95,6 +96,7 @@ ProcessState* Optimizer::FindImage(const OptimizeJob& job) const {
 }
 
 std::string Optimizer::ObstacleOf(const Site& site) const {
+  if (site.is_generated()) return std::string(kNoJumpInGeneratedCode);
   if (!options_.enabled) return "optimization is off";
   if (site.barred()) return site.reason();
   if (site.HasDisabledReturn()) return "a return probe here is disabled";

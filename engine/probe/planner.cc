@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/probe/generated_code.h"
 #include "engine/probe/judge.h"
 #include "engine/probe/shadow_stack.h"
 
@@ -29,6 +30,26 @@ std::vector<FileOffset> PlacesOf(const Probe& probe) {
   for (const uint64_t offset : probe.return_instructions)
     places.push_back(FileOffset{offset});
   return places;
+}
+
+// Where generated instructions begin is known of those alone that have a site.
+Status CheckOverlap(const ProcessState& state, const PlannedSite& plan) {
+  constexpr uint64_t kLongestInstruction = 15;
+  RemoteAddr end = plan.address + plan.instruction.length;
+  auto overlaps = [&](const Site& site) {
+    bool counts = site.address() != plan.address && !site.gone() && !site.probes().empty();
+    return counts && site.address() < end && plan.address < site.next();
+  };
+  Site* other = state.sites.FindBetween(plan.address - kLongestInstruction, end, overlaps);
+  if (other == nullptr) return {};
+  return Error{
+      .code = ErrorCode::kInvalidArgument,
+      .reason = "NOT_INSTRUCTION_BOUNDARY",
+      .message = fmt::format("{:#x} and {:#x}, which has a probe, are not both the beginning "
+                             "of an instruction",
+                             plan.address.value, other->address().value),
+      .hint = "",
+      .metadata = {}};
 }
 
 }  // namespace
@@ -58,6 +79,7 @@ std::string Planner::Describe(const ProcessState& state, const AddressSpace& spa
 Status Planner::Plan(ProcessState& state, const AddressSpace& space,
                      const std::shared_ptr<Probe>& probe, std::vector<PlannedSite>& plans) {
   const lang::Definition& definition = *probe->definition;
+  if (definition.process != 0) return PlanInMemory(state, space, probe, plans);
   const elf::Module* module = space.Find(definition);
   if (module == nullptr) return {};
   std::vector<PlannedSite> found;
@@ -65,6 +87,31 @@ Status Planner::Plan(ProcessState& state, const AddressSpace& space,
     PROBED_RETURN_IF_ERROR(PlanPlace(state, space, probe, *module, offset, found));
   std::move(found.begin(), found.end(), std::back_inserter(plans));
   return {};
+}
+
+// Of a process's own memory, no copy: a child has the site with the memory.
+Status Planner::PlanInMemory(ProcessState& state, const AddressSpace& space,
+                             const std::shared_ptr<Probe>& probe, std::vector<PlannedSite>& plans) {
+  const lang::Definition& definition = *probe->definition;
+  if (definition.process != state.id.pid) return {};
+  PROBED_TRY(auto plan, PlanAddress(state, space, RemoteAddr{definition.offset}));
+  PROBED_RETURN_IF_ERROR(CheckShadowStack(state, *probe, plan.instruction));
+  plan.probe = probe;
+  plan.place.module = definition.path;
+  plans.push_back(std::move(plan));
+  return {};
+}
+
+Result<PlannedSite> Planner::PlanAddress(ProcessState& state, const AddressSpace& space,
+                                         RemoteAddr address) {
+  LookAtGeneratedCode(state, std::nullopt, &space);
+  PROBED_RETURN_IF_ERROR(JudgeAddress(state, space, address));
+  PROBED_TRY(auto plan, PlanAt(state, address));
+  PROBED_RETURN_IF_ERROR(CheckOverlap(state, plan));
+  plan.place.module = std::to_string(state.id.pid);
+  plan.place.offset = FileOffset{address.value};
+  plan.place.generated = ReadOwnCode(state, address);
+  return plan;
 }
 
 Status Planner::PlanPlace(ProcessState& state, const AddressSpace& space,

@@ -30,12 +30,17 @@ class Planner {
   // none when the file is not mapped. On error `plans` is as before.
   Status Plan(ProcessState& state, const AddressSpace& space, const std::shared_ptr<Probe>& probe,
               std::vector<PlannedSite>& plans);
+  // In code that is in no file. Errors: generated_code.h, NOT_INSTRUCTION_BOUNDARY.
+  Result<PlannedSite> PlanAddress(ProcessState& state, const AddressSpace& space,
+                                  RemoteAddr address);
   Result<PlannedSite> PlanHook(ProcessState& state, RemoteAddr address, Hook hook);
 
  private:
   Status PlanPlace(ProcessState& state, const AddressSpace& space,
                    const std::shared_ptr<Probe>& probe, const elf::Module& module,
                    FileOffset offset, std::vector<PlannedSite>& found);
+  Status PlanInMemory(ProcessState& state, const AddressSpace& space,
+                      const std::shared_ptr<Probe>& probe, std::vector<PlannedSite>& plans);
   Result<PlannedSite> PlanAt(ProcessState& state, RemoteAddr address);
   std::string Describe(const ProcessState& state, const AddressSpace& space,
                        const elf::Module& module, FileOffset offset);

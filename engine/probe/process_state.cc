@@ -143,6 +143,7 @@ void ProcessState::ForgetMemory() {
   loading = false;
   stacks_migrate = false;
   unwinders_seen.clear();
+  has_generated_sites = false;
   for (const auto& [tid, thread] : process.threads())
     thread->set_extension(nullptr);
 }

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -90,6 +91,11 @@ class ProcessState final : public tracee::Extension {
   std::string executable;
   // Files that were searched for unwinders, by device and inode.
   std::set<std::pair<uint64_t, uint64_t>> unwinders_seen;
+
+  // It has, or had, sites in code that is in no file (generated_code.h).
+  bool has_generated_sites = false;
+  // Told of each site whose code is not what it was.
+  std::function<void(const Site&)> on_site_gone;
 
   // Null until the first site is optimized.
   std::shared_ptr<TargetRing> ring;

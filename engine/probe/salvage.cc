@@ -10,13 +10,13 @@
 #include <unordered_set>
 #include <utility>
 
+#include "engine/probe/generated_code.h"
 #include "engine/sys/proc.h"
 #include "engine/sys/signal.h"
 
 namespace probed::probe {
 namespace {
 
-constexpr std::byte kBreakpoint{kBreakpointByte};
 // Signal handlers that run at the same time take less of a stack.
 constexpr size_t kMostInterrupted = size_t{256} << 10;
 
@@ -46,13 +46,13 @@ bool IsForkOf(const JournaledProcess& parent, pid_t pid, uint64_t start_ticks) {
 }
 
 bool IsBreakpoint(const sys::ProcessMemory& memory, const JournalRecord& site) {
-  std::array<std::byte, 15> present{};
-  auto bytes = std::span(present).first(site.length);
+  std::array<uint8_t, 15> present{};
+  auto bytes = std::as_writable_bytes(std::span(present).first(site.length));
   if (bytes.empty() || !memory.Read(RemoteAddr{site.address}, bytes).ok()) return false;
   auto behind = site.original().subspan(1);
-  return present[0] == kBreakpoint &&
-         std::equal(behind.begin(), behind.end(), bytes.begin() + 1,
-                    [](uint8_t a, std::byte b) { return std::byte{a} == b; });
+  if (present[0] != kBreakpointByte) return false;
+  if (std::equal(behind.begin(), behind.end(), present.begin() + 1)) return true;
+  return IsPatchedBehind(site.original(), std::span(present).first(site.length));
 }
 
 void AdoptSite(ProcessState& state, const JournalRecord& record) {

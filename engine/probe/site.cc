@@ -26,11 +26,13 @@ Result<uint8_t> ReadByte(tracee::CodeMemory& code, RemoteAddr address) {
 }  // namespace
 
 Mechanism Site::mechanism() const {
+  if (gone_) return Mechanism::kNone;
   if (optimization_) return Mechanism::kOptimized;
   return copy_.boosted || is_emulated() ? Mechanism::kBoosted : Mechanism::kUnoptimized;
 }
 
 std::string Site::reason() const {
+  if (gone_) return obstacle_;
   if (mechanism() == Mechanism::kUnoptimized) {
     return "the instruction takes a second trap: " + instruction_.text;
   }
@@ -47,7 +49,8 @@ void Site::set_copy(RemoteAddr address, arch::OutOfLineCopy copy) {
 
 bool Site::is_ambiguous() const {
   constexpr uint8_t kLockPrefix = 0xf0;
-  if (instruction_.length == 1 || instruction_.bytes[0] == kLockPrefix) return true;
+  if (is_generated() || instruction_.length == 1 || instruction_.bytes[0] == kLockPrefix)
+    return true;
   return std::any_of(probes_.begin(), probes_.end(),
                      [](const auto& probe) { return probe->options.force; });
 }
@@ -83,6 +86,7 @@ void Site::RemoveProbe(const Probe& probe) {
 }
 
 bool Site::wanted() const {
+  if (gone_) return false;
   return hooks_ != 0 || std::any_of(probes_.begin(), probes_.end(),
                                     [](const auto& probe) { return probe->enabled; });
 }
@@ -93,6 +97,12 @@ void Site::CountArmed(int change) {
     probe->sites += static_cast<uint32_t>(change);
     if (armed_) probe->was_armed = true;
   }
+}
+
+void Site::Leave(std::string why) {
+  if (armed_) CountArmed(-1);
+  gone_ = true;
+  obstacle_ = std::move(why);
 }
 
 // Never below zero, as in the kernel (uprobes.c, update_ref_ctr): the program may write there too.
@@ -126,6 +136,10 @@ Status Site::Arm(tracee::CodeMemory& code) {
     return SiteError("SITE_CHANGED",
                      fmt::format("the byte at {:#x} changed from {:#04x} to {:#04x}",
                                  address_.value, instruction_.bytes[0], present));
+  }
+  if (is_generated() && !code.Holds(address_, instruction_.code())) {
+    return SiteError("SITE_CHANGED",
+                     fmt::format("the instruction at {:#x} has changed", address_.value));
   }
   PROBED_RETURN_IF_ERROR(code.Write(address_, {&kBreakpointByte, 1}));
   CountArmed(+1);

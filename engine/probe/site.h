@@ -36,6 +36,8 @@ struct SitePlace {
   uint64_t device = 0, inode = 0;
   FileOffset offset;
   std::string symbol;  // symbol+0xoff, may be empty
+  // Of code that is in no file (generated_code.h): what stood there, from the address on.
+  std::vector<uint8_t> generated{};
 };
 
 class Site {
@@ -73,7 +75,7 @@ class Site {
   void RemoveHook(Hook hook) { hooks_ &= static_cast<uint8_t>(~static_cast<uint8_t>(hook)); }
   bool HasHook(Hook hook) const { return (hooks_ & static_cast<uint8_t>(hook)) != 0; }
   bool has_hooks() const { return hooks_ != 0; }
-  bool wanted() const;  // by an enabled probe or a hook
+  bool wanted() const;  // by an enabled probe or a hook, and not gone
   // What was to be recorded for that probe is to be given up.
   bool HasDisabledReturn() const;
 
@@ -82,7 +84,7 @@ class Site {
   bool armed() const { return armed_; }
   // Whether a thread may stand one byte behind the breakpoint without having run into it: when a
   // whole instruction has that byte, when a jump skips a lock prefix (as C libraries do), or when
-  // the site itself may be inside an instruction.
+  // the site itself may be inside an instruction, or other code be there meanwhile.
   bool is_ambiguous() const;
   Status Arm(tracee::CodeMemory& code);
   // SITE_OVERWRITTEN when the byte is not ours any more; it is left alone then. Stays armed when
@@ -115,6 +117,12 @@ class Site {
   }
   void ForgetOptimization() { optimization_ = nullptr; }
 
+  bool is_generated() const { return !place_.generated.empty(); }
+  // The code is not what it was: nothing is written here any more. The site is still known, as
+  // threads may be in its copy.
+  void Leave(std::string why);
+  bool gone() const { return gone_; }
+
   // A USDT semaphore: 16 bits in the program's data, raised while the site is armed.
   void SetReferenceCounter(tracee::Stopped& stopped, RemoteAddr counter);
   RemoteAddr reference_counter() const { return reference_counter_; }
@@ -143,6 +151,7 @@ class Site {
   std::shared_ptr<const Optimization> optimization_;
   std::string obstacle_;
   bool barred_ = false;
+  bool gone_ = false;
   uint64_t hits_ = 0;
 };
 

@@ -47,7 +47,8 @@ Status SyncSite(tracee::CodeMemory& code, Site& site) {
 bool Transaction::NeedsSite(const PlannedSite& plan) const {
   const Site* existing = state_.sites.Find(plan.address);
   if (existing == nullptr) return true;
-  bool unchanged = existing->armed() || existing->instruction().bytes == plan.instruction.bytes;
+  bool unchanged = !existing->gone() &&
+                   (existing->armed() || existing->instruction().bytes == plan.instruction.bytes);
   return !unchanged;  // other code lives there now
 }
 
@@ -84,6 +85,7 @@ Status Transaction::BuildSite(const PlannedSite& plan, std::optional<RemoteAddr>
   auto site = std::make_unique<Site>(plan.address, plan.place, plan.instruction);
   Status built = slot ? BuildCopy(*site, *slot) : Status(*no_memory_);
   if (!built.ok() && !site->is_emulated()) return built;
+  if (site->is_generated()) state_.has_generated_sites = true;
   state_.sites.Erase(plan.address);
   state_.sites.Insert(std::move(site));
   return {};

@@ -96,7 +96,7 @@ TEST_F(DefinitionSetTest, TenThousandDefinitionsStayFast) {
 }
 
 TEST_F(DefinitionSetTest, EveryRefusalExplainsItself) {
-  for (int code = 0; code < static_cast<int>(RefusalCode::kSymbolError); ++code) {
+  for (int code = 0; code < static_cast<int>(RefusalCode::kOwnWords); ++code) {
     const RefusalText& text = TextOf(static_cast<RefusalCode>(code));
     EXPECT_FALSE(text.name.empty()) << code;
     EXPECT_TRUE(text.explanation.ends_with('.')) << text.name;

@@ -53,6 +53,40 @@ TEST(ExtendedPlace, TakesSymbols) {
   EXPECT_EQ(Readback("p:g/a /bin/x:ns::f"), "p:g/a /bin/x:0x0000000000000030");
 }
 
+TEST(ExtendedPlace, TakesAddressesOfAProcess) {
+  EXPECT_EQ(Readback("p:g/a 1234:0x7f0012340000 %di"), "p:g/a 1234:0x00007f0012340000 arg1=%di");
+  EXPECT_EQ(Readback("p 1234:16"), "p:uprobes/p_1234_0x10 1234:0x0000000000000010");
+  EXPECT_EQ(Readback("p:g/a 77:0x10"), "PROCESS_NOT_ATTACHED");
+  EXPECT_EQ(Readback("p:g/a 1234:0x10(0x20)"), "BAD_REFCNT");
+  EXPECT_EQ(Readback("p:g/a 1234:0x1z"), "BAD_UPROBE_OFFS");
+  EXPECT_EQ(Readback("p:g/a 1234:0x10%z"), "BAD_ADDR_SUFFIX");
+  EXPECT_EQ(Readback("r:g/a 1234:0x10"), "BAD_RETPROBE");
+  EXPECT_EQ(Readback("p:g/a 1234:0x10%return"), "BAD_RETPROBE");
+  EXPECT_EQ(Readback("p:g/a 1234:0x10 @+4"), "BAD_FILE_OFFS");
+  EXPECT_EQ(Readback("p:g/a 1234:0x10 +0(%si):bytes(@+4)"), "BAD_FILE_OFFS");
+}
+
+TEST(ExtendedPlace, ANumberMayStillBeAFile) {
+  for (const char* place : {"1234:malloc", "0:0x10", "./1234:0x10", "99999999999:0x10"}) {
+    EXPECT_EQ(Readback(std::string("p:g/a ") + place), "FILE_NOT_FOUND") << place;
+  }
+}
+
+TEST(ExtendedPlace, TheKernelsDialectKnowsNoProcesses) {
+  const Verdict verdict = Apply(Dialect::kKernel, "p:g/a 1234:0x7f0012340000 %di").verdict;
+  EXPECT_EQ(verdict.code, "PLACE_WITHOUT_PATH");
+  EXPECT_EQ(verdict.error_number, EINVAL);
+}
+
+TEST(ExtendedPlace, AddressesOfTwoProcessesAreTwoPlaces) {
+  DefinitionSet set(Dialect::kExtended);
+  FakeFiles files = OneFile();
+  files.AddProcess(1235);
+  EXPECT_TRUE(set.Apply("p:g/a 1234:0x10", files).verdict.ok);
+  EXPECT_TRUE(set.Apply("p:g/a 1235:0x10", files).verdict.ok);
+  EXPECT_EQ(set.Apply("p:g/a 1235:0x10", files).verdict.code, "SAME_PROBE");
+}
+
 TEST(ExtendedPlace, KeepsTheSymbolAsTyped) {
   DefinitionSet set(Dialect::kExtended);
   FakeFiles files = OneFile();

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 
 #include "engine/lang/definition_set.h"
@@ -14,6 +15,7 @@ class FakeFiles : public FileNamespace {
  public:
   void AddFile(const std::string& path, uint64_t inode) { inodes_[path] = inode; }
   void AddDirectory(const std::string& path) { inodes_[path] = 0; }
+  void AddProcess(int pid) { processes_.insert(pid); }
   void AddSymbol(const std::string& name, uint64_t offset) { symbols_[name] = offset; }
 
   FileLookup Lookup(const std::string& path) override {
@@ -36,7 +38,18 @@ class FakeFiles : public FileNamespace {
     return error;
   }
 
+  Result<void> LookupProcess(int pid) override {
+    if (processes_.contains(pid)) return {};
+    Error error;
+    error.code = ErrorCode::kNotFound;
+    error.reason = "PROCESS_NOT_ATTACHED";
+    error.message = "not attached";
+    error.hint = "attach";
+    return error;
+  }
+
  private:
+  std::set<int> processes_;
   std::map<std::string, uint64_t> inodes_;  // 0 = directory
   std::map<std::string, uint64_t> symbols_;
 };

@@ -21,6 +21,7 @@ inline FakeFiles OneFile() {
   files.AddFile("/bin/y", 2);
   files.AddFile("libc.so.6", 3);
   files.AddDirectory(".");
+  files.AddProcess(1234);
   files.AddSymbol("malloc", 0x9a0);
   files.AddSymbol("ns::f", 0x30);
   return files;
