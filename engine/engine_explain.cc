@@ -45,7 +45,7 @@ Result<Location> ParseLocation(const std::string& text) {
     location.symbol.clear();
     return location;
   }
-  size_t plus = location.symbol.rfind('+');
+  size_t plus = lang::AddendStart(location.symbol);
   if (plus == std::string::npos) return location;
   if (!ParseNumber(std::string_view(location.symbol).substr(plus + 1), location.number))
     return error;

@@ -47,9 +47,36 @@ Judged<void> FindFile(Place& place, FileNamespace& files) {
   return {};
 }
 
+// Only in the extended dialect.
+bool IsSymbol(std::string_view rest) {
+  return !rest.empty() && !IsDigit(rest[0]);
+}
+
+// A symbol's own brackets, as in main.(*T).Inc or f(int), hold no number.
+size_t RefCtrStart(std::string_view rest) {
+  if (!IsSymbol(rest)) return rest.find('(');
+  const size_t open = rest.rfind('(');
+  if (open == std::string_view::npos || open + 1 == rest.size()) return std::string_view::npos;
+  return IsDigit(rest[open + 1]) ? open : std::string_view::npos;
+}
+
+// Go writes some bytes of a symbol as %XX: gopkg.in/yaml%2ev3.Marshal.
+bool IsEscape(std::string_view text) {
+  return text.size() >= 3 && IsHexDigit(text[1]) && IsHexDigit(text[2]);
+}
+
+size_t SuffixStart(std::string_view rest) {
+  if (!IsSymbol(rest)) return rest.find('%');
+  const size_t percent = rest.rfind('%');
+  if (percent == std::string_view::npos || IsEscape(rest.substr(percent))) {
+    return std::string_view::npos;
+  }
+  return percent;
+}
+
 // Each Take... looks at `rest`, the token from `column` on, and cuts its part off the end.
 Judged<void> TakeRefCtr(Place& place, std::string_view& rest, size_t column) {
-  const size_t open = rest.find('(');
+  const size_t open = RefCtrStart(rest);
   if (open == std::string_view::npos) return {};
   const size_t close = rest.find(')', open);
   if (close == std::string_view::npos) {
@@ -68,7 +95,7 @@ Judged<void> TakeRefCtr(Place& place, std::string_view& rest, size_t column) {
 }
 
 Judged<void> TakeSuffix(Place& place, std::string_view& rest, size_t column) {
-  const size_t percent = rest.find('%');
+  const size_t percent = SuffixStart(rest);
   if (percent == std::string_view::npos) return {};
   if (rest.substr(percent) != "%return") {
     return Refuse(RefusalCode::kBadAddrSuffix, column + percent);
@@ -89,7 +116,7 @@ Refusal OwnRefusal(const Error& error, size_t column, int not_found = ENOENT) {
 
 Judged<void> ResolveSymbol(Place& place, std::string_view rest, size_t column,
                            FileNamespace& files) {
-  const size_t plus = rest.rfind('+');
+  const size_t plus = AddendStart(rest);
   uint64_t addend = 0;
   if (plus != std::string_view::npos) {
     const auto number = ParseUnsigned(rest.substr(plus + 1));
@@ -106,7 +133,7 @@ Judged<void> ResolveSymbol(Place& place, std::string_view rest, size_t column,
 }
 
 Judged<void> ParseOffset(Place& place, std::string_view rest, size_t column, FileNamespace& files) {
-  if (!rest.empty() && !IsDigit(rest[0])) return ResolveSymbol(place, rest, column, files);
+  if (IsSymbol(rest)) return ResolveSymbol(place, rest, column, files);
   const auto number = ParseUnsigned(rest);
   if (number.error_number != 0) {
     return Refuse(RefusalCode::kBadUprobeOffs, column, number.error_number);
@@ -158,6 +185,16 @@ size_t PathEnd(std::string_view token, Dialect dialect) {
     colon = colon < 2 ? std::string_view::npos : token.rfind(':', colon - 2);
   }
   return colon;
+}
+
+size_t AddendStart(std::string_view symbol) {
+  const size_t plus = symbol.rfind('+');
+  if (plus == std::string_view::npos) return plus;
+  if (plus + 1 < symbol.size() && IsDigit(symbol[plus + 1])) return plus;
+  std::string_view before = symbol.substr(0, plus);
+  while (before.ends_with('+'))
+    before.remove_suffix(1);
+  return before.ends_with("operator") ? std::string_view::npos : plus;
 }
 
 Judged<Place> ParsePlace(std::string_view token, Dialect dialect, FileNamespace& files) {

@@ -31,6 +31,9 @@ size_t PathEnd(std::string_view token, Dialect dialect);
 // is a number is written ./NUMBER:OFFSET.
 int ProcessOf(std::string_view token);
 
+// The '+' of SYMBOL+OFFSET, npos without one: operator+ has one of its own.
+size_t AddendStart(std::string_view symbol);
+
 Judged<Place> ParsePlace(std::string_view token, Dialect dialect, FileNamespace& files);
 
 // "0x" and 16 digits, then the reference counter if there is one: the read-back form.

@@ -87,6 +87,35 @@ TEST(ExtendedPlace, AddressesOfTwoProcessesAreTwoPlaces) {
   EXPECT_EQ(set.Apply("p:g/a 1235:0x10", files).verdict.code, "SAME_PROBE");
 }
 
+DefinitionSet::Applied ApplyWithSymbol(const std::string& symbol, const std::string& place) {
+  DefinitionSet set(Dialect::kExtended);
+  FakeFiles files = OneFile();
+  files.AddSymbol(symbol, 0x500);
+  return set.Apply("p:g/a /bin/x:" + place, files);
+}
+
+std::string PlaceOf(const std::string& symbol, const std::string& suffix) {
+  const auto applied = ApplyWithSymbol(symbol, symbol + suffix);
+  if (!applied.verdict.ok) return applied.verdict.code;
+  return applied.verdict.readback.at(0);
+}
+
+TEST(ExtendedPlace, TakesSymbolsWithBracketsPercentAndPlus) {
+  for (const char* symbol :
+       {"main.(*T).Inc", "main.(*T).Inc-fm", "gopkg.in/yaml%2ev3.(*decoder).null", "f(int)", "f()",
+        "ns::operator+", "operator++", "operator+=", "operator+(V,V)", "operator()",
+        "a<b>::c(d)"}) {
+    EXPECT_EQ(PlaceOf(symbol, ""), "p:g/a /bin/x:0x0000000000000500") << symbol;
+    EXPECT_EQ(PlaceOf(symbol, "+0x8"), "p:g/a /bin/x:0x0000000000000508") << symbol;
+    EXPECT_EQ(PlaceOf(symbol, "(0x20)"), "p:g/a /bin/x:0x0000000000000500(0x20)") << symbol;
+    EXPECT_EQ(PlaceOf(symbol, "%return"), "r:g/a /bin/x:0x0000000000000500") << symbol;
+    EXPECT_EQ(PlaceOf(symbol, "%return(0x20)"), "r:g/a /bin/x:0x0000000000000500(0x20)") << symbol;
+    EXPECT_EQ(PlaceOf(symbol, "%retval"), "BAD_ADDR_SUFFIX") << symbol;
+    EXPECT_EQ(PlaceOf(symbol, "(0x20"), "REFCNT_OPEN_BRACE") << symbol;
+    EXPECT_EQ(PlaceOf(symbol, "(0x20)x"), "BAD_REFCNT_SUFFIX") << symbol;
+  }
+}
+
 TEST(ExtendedPlace, KeepsTheSymbolAsTyped) {
   DefinitionSet set(Dialect::kExtended);
   FakeFiles files = OneFile();

@@ -25,12 +25,24 @@ func grow(depth int) int {
 //go:noinline
 func label(name string, numbers []int, last int) int { return len(name) + len(numbers) + last }
 
+type tally struct{ total int }
+
+//go:noinline
+func (t *tally) Inc(by int) int {
+	t.total += by
+	return t.total
+}
+
 func main() {
 	rounds, _ := strconv.Atoi(os.Args[1])
 	label("gopher", make([]int, 3, 5), -7)
+	counter := &tally{}
 	if len(os.Args) > 2 {
 		fmt.Println("ready")
 		os.Stdin.Read(make([]byte, 1))
+	}
+	for i := 1; i <= 5; i++ {
+		counter.Inc(i)
 	}
 	var group sync.WaitGroup
 	sums := make([]int, 8)
@@ -45,7 +57,7 @@ func main() {
 		}(i)
 	}
 	group.Wait()
-	total := 0
+	total := counter.total - 15
 	for _, sum := range sums {
 		total += sum
 	}
