@@ -13,7 +13,7 @@ namespace {
 PlanShareInfo ToInfo(const probe::PlanShare& share) {
   return {.mechanism = share.mechanism,
           .tactic = std::string(arch::TacticName(share.tactic)),
-          .rule = std::string(arch::RuleName(share.rule)),
+          .rule = std::string(share.rule),
           .functions = share.functions,
           .instructions = share.instructions};
 }
@@ -48,10 +48,10 @@ Result<JumpExplanation> Engine::ExplainJump(std::optional<TargetId> target, cons
     explanation.region.push_back(instruction.text);
   explanation.no_jump = std::move(plan.why);
   if (plan.tactic == arch::Tactic::kNone) return explanation;
-  std::string rule = probe::RuleAgainstDisplacing(*named.file, plan.region);
+  const auto rule = probe::RuleAgainstDisplacing(*named.file, plan.region);
   if (rule.empty()) return explanation;
   explanation.tactic.clear();
-  explanation.no_jump = std::move(rule);
+  explanation.no_jump = rule.why;
   return explanation;
 }
 

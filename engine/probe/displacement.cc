@@ -8,11 +8,13 @@ namespace {
 
 // A thread that has to leave the displaced instructions is stepped to their end: that must not take
 // for ever, and what the step changes must not be seen.
-std::string RuleAgainst(const arch::Instruction& instruction) {
-  if (instruction.is_syscall) return "it would displace a system call";
-  if (instruction.pushes_flags) return "it would displace an instruction that sees the trap flag";
-  if (instruction.repeats) return "it would displace a repeated string instruction";
-  return "";
+DisplacementRule RuleAgainst(const arch::Instruction& instruction) {
+  if (instruction.is_syscall) return {"system call", "it would displace a system call"};
+  if (instruction.pushes_flags)
+    return {"sees the trap flag", "it would displace an instruction that sees the trap flag"};
+  if (instruction.repeats)
+    return {"repeated string", "it would displace a repeated string instruction"};
+  return {};
 }
 
 // "cmp 0x10(%r14),%rsp" and a branch: how most functions begin. Go preempts nothing between them
@@ -25,16 +27,17 @@ bool IsGoStackCheck(std::span<const arch::Instruction> region) {
 
 }  // namespace
 
-std::string RuleAgainstDisplacing(const elf::File& file,
-                                  std::span<const arch::Instruction> region) {
+DisplacementRule RuleAgainstDisplacing(const elf::File& file,
+                                       std::span<const arch::Instruction> region) {
   for (const arch::Instruction& instruction : region) {
-    if (std::string rule = RuleAgainst(instruction); !rule.empty()) return rule;
+    if (DisplacementRule rule = RuleAgainst(instruction); !rule.empty()) return rule;
   }
   // Its stack belongs to no thread, so it is not found there (stack_scan.h).
   if (file.is_go() && region.size() > 1 && !IsGoStackCheck(region)) {
-    return "a goroutine may be parked between the instructions that a jump would displace";
+    return {"goroutine preempted",
+            "a goroutine may be parked between the instructions that a jump would displace"};
   }
-  return "";
+  return {};
 }
 
 }  // namespace probed::probe

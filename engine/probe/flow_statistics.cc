@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "engine/arch/x86_64/relocate.h"
+#include "engine/probe/displacement.h"
 #include "engine/probe/judge.h"
 
 namespace probed::probe {
@@ -48,15 +49,23 @@ class PlanCounter {
   }
 
  private:
-  using Key = std::tuple<Mechanism, arch::Tactic, arch::Rule>;
+  using Key = std::tuple<Mechanism, arch::Tactic, std::string_view>;
 
   PlanShare& ShareOf(uint64_t address, const arch::PatchPlan& plan) {
+    arch::Tactic tactic = plan.tactic;
+    std::string_view rule = arch::RuleName(plan.rule);
+    if (tactic != arch::Tactic::kNone) {
+      if (auto against = RuleAgainstDisplacing(file_, plan.region); !against.empty()) {
+        tactic = arch::Tactic::kNone;
+        rule = against.name;
+      }
+    }
     Mechanism mechanism =
-        plan.tactic != arch::Tactic::kNone ? Mechanism::kOptimized : TrapMechanism({address});
-    PlanShare& share = shares_[Key{mechanism, plan.tactic, plan.rule}];
+        tactic != arch::Tactic::kNone ? Mechanism::kOptimized : TrapMechanism({address});
+    PlanShare& share = shares_[Key{mechanism, tactic, rule}];
     share.mechanism = mechanism;
-    share.tactic = plan.tactic;
-    share.rule = plan.rule;
+    share.tactic = tactic;
+    share.rule = rule;
     return share;
   }
 

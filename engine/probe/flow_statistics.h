@@ -2,6 +2,7 @@
 // How the probes on all of a file's code would work.
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "elf/file.h"
@@ -14,7 +15,7 @@ namespace probed::probe {
 struct PlanShare {
   Mechanism mechanism = Mechanism::kNone;  // kNone: no probe can stand there
   arch::Tactic tactic = arch::Tactic::kNone;
-  arch::Rule rule = arch::Rule::kNone;
+  std::string_view rule;      // against a plain jump: arch::RuleName, DisplacementRule::name
   uint64_t functions = 0;     // entries of exported functions, aliases once
   uint64_t instructions = 0;  // of all functions
 };

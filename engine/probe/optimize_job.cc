@@ -174,7 +174,8 @@ std::string PlanOne(Candidate& candidate, const elf::File& file, PatchPlanner& p
   auto region = DecodeAt(candidate.plan.region, candidate.site);
   if (!region.ok()) return region.error().message;
   candidate.region = std::move(region).value();
-  if (auto rule = RuleAgainstDisplacing(file, candidate.region); !rule.empty()) return rule;
+  if (auto rule = RuleAgainstDisplacing(file, candidate.region); !rule.empty())
+    return std::string(rule.why);
   if (std::string why = TakeBytes(candidate, file, *link); !why.empty()) return why;
   candidate.window = WindowOf(candidate, *link);
   return "";

@@ -28,7 +28,7 @@ std::vector<arch::Instruction> Region(std::initializer_list<Bytes> codes) {
 std::string RuleIn(const std::string& fixture, std::initializer_list<Bytes> codes) {
   auto file = elf::File::Open(ELF_FIXTURES "/elf_" + fixture);
   EXPECT_TRUE(file.ok()) << file.error().ToString();
-  return file.ok() ? RuleAgainstDisplacing(**file, Region(codes)) : "";
+  return file.ok() ? std::string(RuleAgainstDisplacing(**file, Region(codes)).why) : "";
 }
 
 const Bytes kMove = {0x48, 0x89, 0xf8}, kSubtract = {0x48, 0x29, 0xf8};
