@@ -26,14 +26,30 @@ Error Refusal(pid_t pid, ErrorCode code, std::string reason, std::string message
                .metadata = {{"pid", std::to_string(pid)}}};
 }
 
+// Another probed can be asked instead, or else whoever has started it for one use.
+std::string HintAgainst(pid_t tracer, const std::string& comm) {
+  if (comm != "probed") return "a process has one tracer at a time: end that one first";
+  Result<sys::TaskStatus> daemon = sys::ReadTaskStatus(tracer);
+  pid_t parent = daemon.ok() ? daemon->parent_pid : 0;
+  if (parent == 0 || sys::ReadComm(parent) != "probectl") {
+    return "a process has one tracer at a time: let probectl use that daemon, which serves many "
+           "(--address names its socket)";
+  }
+  return "it serves one command alone (pid " + std::to_string(parent) + ": " +
+         sys::ReadCmdline(parent) +
+         "): end that one first, or run 'probed' once and let every probectl use it";
+}
+
 Error AlreadyTraced(pid_t pid, const sys::TaskStatus& target) {
-  std::string tracer = std::to_string(target.tracer_pid);
-  std::string comm = sys::ReadComm(target.tracer_pid);
-  Error error =
-      Refusal(pid, ErrorCode::kFailedPrecondition, "ALREADY_TRACED",
-              Name(pid, target) + " is already traced by " + comm + " (pid " + tracer + ")",
-              "a process has one tracer at a time: end that one first");
-  error.metadata["tracer_pid"] = tracer;
+  // The kernel names the thread.
+  Result<sys::TaskStatus> thread = sys::ReadTaskStatus(target.tracer_pid);
+  pid_t tracer = thread.ok() ? thread->tgid : target.tracer_pid;
+  std::string comm = sys::ReadComm(tracer);
+  Error error = Refusal(
+      pid, ErrorCode::kFailedPrecondition, "ALREADY_TRACED",
+      Name(pid, target) + " is already traced by " + comm + " (pid " + std::to_string(tracer) + ")",
+      HintAgainst(tracer, comm));
+  error.metadata["tracer_pid"] = std::to_string(tracer);
   error.metadata["tracer_comm"] = comm;
   return error;
 }
