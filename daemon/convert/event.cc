@@ -102,6 +102,7 @@ void ToProto(const event::LossNotice& loss, v1::Event* out) {
   to->set_last_sequence(loss.last_sequence);
   to->set_first_monotonic_ns(loss.first_monotonic_ns);
   to->set_last_monotonic_ns(loss.last_monotonic_ns);
+  to->set_target_changes(loss.notices);
 }
 
 void ToProto(const event::TargetNotice& notice, v1::Event* out) {

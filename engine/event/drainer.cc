@@ -154,12 +154,24 @@ bool Drainer::FlushFor(std::chrono::nanoseconds most) {
   int waiting = 0;
   for (int round = 0; round < kMaxFlushRounds && waiting < kMaxWaitingRounds; ++round) {
     const Merger::Outcome outcome = Round();
-    if (outcome.up_to >= begin) return true;
+    if (outcome.up_to >= begin) {
+      TellLosses();
+      return true;
+    }
     if (outcome.more && std::chrono::steady_clock::now() - start > most) return false;
     if (!outcome.more) ++waiting;
     std::this_thread::yield();
   }
   return true;
+}
+
+void Drainer::TellLosses() {
+  std::lock_guard round(rounds_);
+  merger_.TellLosses();
+}
+
+void Drainer::Lose(ProbeId probe, TargetId target) {
+  hub_.Publish(LossNotice{.lost = 1}, {&probe, 1}, target);
 }
 
 void Drainer::Drop(SourceId id) {

@@ -30,6 +30,8 @@ class Drainer {
   // times of that counter, in its place between the records of the rings. Of a process without a
   // ring (kNoSource): published at once, with its own times, unless some source concerns all.
   void Publish(SourceId id, uint64_t tsc, const HitRecord& hit);
+  // A hit of this probe that came by a trap and is recorded nowhere, which its counter says.
+  void Lose(ProbeId probe, TargetId target);
   // Returns when every hit up to now is published, but for those that a thread is just recording.
   // Of a flooded ring that is all it can hold: not for the tracer thread.
   void Flush();
@@ -55,6 +57,7 @@ class Drainer {
   void HoldTraps(const std::vector<Trap>& traps, const PackedHits& hits);
   void RemoveCommon(SourceId id);
   void StopThread();
+  void TellLosses();
 
   Hub& hub_;
   // Lock order: lifecycle_, rounds_, inbox_lock_.

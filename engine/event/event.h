@@ -48,6 +48,9 @@ struct LossNotice {
   uint64_t last_sequence = 0;
   uint64_t first_monotonic_ns = 0;
   uint64_t last_monotonic_ns = 0;
+  uint64_t notices = 0;  // TargetNotices that went with them; not in `lost`
+
+  bool empty() const { return lost == 0 && notices == 0; }
 };
 
 enum class TargetChange : uint8_t {

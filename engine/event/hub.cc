@@ -105,10 +105,10 @@ void Hub::Publish(const TargetNotice& notice) {
     queue->Push(notice, state_->lost);
 }
 
-void Hub::Publish(const LossNotice& loss, std::span<const ProbeId> probes) {
+void Hub::Publish(const LossNotice& loss, std::span<const ProbeId> probes, TargetId target) {
   std::lock_guard lock(state_->mutex);
   for (const auto& queue : state_->queues)
-    queue->Push(loss, probes);
+    queue->Push(loss, probes, target);
 }
 
 void Hub::Close() {

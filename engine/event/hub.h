@@ -54,9 +54,9 @@ class Hub {
   std::unique_ptr<Subscription> Subscribe(SubscribeOptions options);
   void Publish(const HitRecord& hit);
   void Publish(const TargetNotice& notice);
-  // Hits that one of `probes` had, it is not known which, and that nobody gets; told to whoever
-  // wants one of them.
-  void Publish(const LossNotice& loss, std::span<const ProbeId> probes);
+  // Hits that one of `probes` had in `target` (the kernel's: none), it is not known which, and that
+  // nobody gets; told to whoever wants one of them.
+  void Publish(const LossNotice& loss, std::span<const ProbeId> probes, TargetId target = {});
   // Assigns PackedHit::sequence in place.
   void Publish(std::span<const HitView> hits);
   void Close();  // ends every subscription after what is queued

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace probed::event {
 namespace {
 
@@ -14,6 +16,8 @@ constexpr int kRoundsOfALargeRing = 1024;
 // its process for longer than this, nor for more of their records.
 constexpr uint64_t kPatienceNs = 1'000'000'000;
 constexpr size_t kMaxHeldBytes = 64 << 20;
+// A look at all counters of a process, of which there may be tens of thousands.
+constexpr uint64_t kLossesEveryNs = 50'000'000;
 
 }  // namespace
 
@@ -36,6 +40,7 @@ void Merger::Take(Source& source, const ring::RawRecord& record) {
   Lane& lane = source.lanes[record.cpu];
   lane.read_up_to = std::max(lane.read_up_to, record.tsc);
   lane.blocked_since_ns = 0;
+  source.has_news = true;
   if (!record.scanned) source.ring->Count(record.probe);
   if (!wanted_) return;
   if (record.lost > 0) source.entries.push_back({.tsc = record.tsc, .lost = record.lost});
@@ -152,6 +157,27 @@ void Merger::PublishLoss(const Ready& loss) {
                loss.source->ring->probes());
 }
 
+void Merger::TellLosses(Source& source, uint64_t now_ns) {
+  for (const ProbeLoss& loss : source.ring->TakeLosses()) {
+    hub_.Publish({.lost = loss.lost, .first_monotonic_ns = now_ns, .last_monotonic_ns = now_ns},
+                 {&loss.probe, 1}, loss.target);
+  }
+}
+
+void Merger::TellLossesNowAndThen(uint64_t now_ns) {
+  if (now_ns < losses_told_ns_ + kLossesEveryNs) return;
+  losses_told_ns_ = now_ns;
+  // A ring that was full is read from afterwards.
+  for (auto& [id, source] : sources_)
+    if (std::exchange(source.has_news, false)) TellLosses(source, now_ns);
+}
+
+void Merger::TellLosses() {
+  const uint64_t now_ns = MonotonicNow();
+  for (auto& [id, source] : sources_)
+    TellLosses(source, now_ns);
+}
+
 size_t Merger::PublishReady() {
   SortReady();
   const size_t published = ready_.size();
@@ -188,6 +214,7 @@ Merger::Outcome Merger::Round(const ring::ClockSample& now) {
     Gather(*source, limit);
   }
   outcome.published = PublishReady();
+  TellLossesNowAndThen(now.time.monotonic_ns);
   for (auto [source, limit] : limits)
     KeepAfter(*source, limit);
   return outcome;
@@ -201,7 +228,8 @@ void Merger::Drop(SourceId id) {
   auto drop = [&](const ring::RawRecord& record) {
     if (!record.scanned) source.ring->Count(record.probe);
     loss.tsc = std::max(loss.tsc, record.tsc);
-    loss.lost += 1 + record.lost;
+    loss.lost += record.lost;
+    if (!wanted_ || !source.ring->Lose(record.probe)) ++loss.lost;
   };
   Status status = source.ring->reader().Drain(UINT64_MAX, drop);
   if (loss.lost > 0 && wanted_) source.entries.push_back(loss);
@@ -232,6 +260,7 @@ void Merger::Remove(SourceId id, const ring::ClockSample& now) {
     entry.tsc = std::min(entry.tsc, now.tsc);
   Gather(source, now.tsc);
   PublishReady();
+  TellLosses(source, now.time.monotonic_ns);
   sources_.erase(it);
 }
 

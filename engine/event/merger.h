@@ -40,6 +40,8 @@ class Merger {
   Outcome Round(const ring::ClockSample& now);
   // Tells every source of what stands in its rings; publishes nothing.
   void Count();
+  // Tells the losses of every source now, and not with one of the next rounds.
+  void TellLosses();
   // What is in the rings of this source is lost, as far as anybody reads.
   void Drop(SourceId id);
   // The process has ended, or no thread of it can record any more: publishes all of it.
@@ -70,6 +72,7 @@ class Merger {
     std::shared_ptr<RingSource> ring;
     std::vector<Lane> lanes;  // for each CPU
     bool corrupt = false;
+    bool has_news = false;  // was read from since its losses were told
     PackedHits held;
     std::vector<Entry> entries;
     size_t carried = 0;  // of them, those from before this round: read before its `now` was taken
@@ -85,9 +88,12 @@ class Merger {
   size_t PublishReady();
   void PublishViews();
   void PublishLoss(const Ready& loss);
+  void TellLosses(Source& source, uint64_t now_ns);
+  void TellLossesNowAndThen(uint64_t now_ns);
 
   Hub& hub_;
   ring::TscClock clock_;
+  uint64_t losses_told_ns_ = 0;
   bool wanted_ = true;  // in this round; without a reader, records are counted and given back
   std::unordered_map<SourceId, Source> sources_;
   std::vector<Ready> ready_;    // of this round

@@ -28,11 +28,8 @@ size_t SizeOf(const Batch& batch) {
 }
 
 void Extend(LossNotice& gap, const LossNotice& more) {
-  if (gap.lost == 0) {
-    gap = more;
-    return;
-  }
   gap.lost += more.lost;
+  gap.notices += more.notices;
   if (gap.first_sequence == 0) gap.first_sequence = more.first_sequence;
   if (more.last_sequence != 0) gap.last_sequence = more.last_sequence;
   if (gap.first_monotonic_ns == 0) gap.first_monotonic_ns = more.first_monotonic_ns;
@@ -63,8 +60,7 @@ void Queue::DropFront(LossCounts& lost) {
     Extend(front_loss_, *loss);  // a notice that is itself dropped keeps its numbers
     bytes_ -= SizeOf(*loss);
   } else if (const auto* notice = std::get_if<TargetNotice>(&front)) {
-    Extend(front_loss_, {.lost = 1});
-    ++lost_;
+    Extend(front_loss_, {.notices = 1});
     bytes_ -= SizeOf(*notice);
   }
   batches_.pop_front();
@@ -86,7 +82,7 @@ void Queue::Append(Batch batch) {
 
 // The gap is told where it is, before what comes now.
 void Queue::TellTailLoss() {
-  if (tail_loss_.lost > 0) Append(std::exchange(tail_loss_, {}));
+  if (!tail_loss_.empty()) Append(std::exchange(tail_loss_, {}));
 }
 
 PackedHits& Queue::OpenRun() {
@@ -135,15 +131,14 @@ void Queue::Push(const TargetNotice& notice, LossCounts& lost) {
     TellTailLoss();
     Append(notice);
   } else {
-    Extend(tail_loss_, {.lost = 1});
-    ++lost_;
+    Extend(tail_loss_, {.notices = 1});
   }
   WakeReader();
 }
 
-void Queue::Push(const LossNotice& loss, std::span<const ProbeId> probes) {
+void Queue::Push(const LossNotice& loss, std::span<const ProbeId> probes, TargetId target) {
   std::lock_guard lock(mutex_);
-  const auto wanted = [this](ProbeId probe) { return options_.wants_hit(probe, TargetId()); };
+  const auto wanted = [&](ProbeId probe) { return options_.wants_hit(probe, target); };
   if (closed_ || (options_.wants_hit && std::none_of(probes.begin(), probes.end(), wanted))) return;
   Extend(tail_loss_, loss);
   lost_ += loss.lost;
@@ -173,7 +168,7 @@ std::vector<Batch> Queue::Next(size_t max_bytes, std::chrono::milliseconds timeo
   std::vector<Batch> out;
   std::unique_lock lock(mutex_);
   if (!WaitForBatches(lock, timeout)) return out;
-  if (front_loss_.lost > 0) out.emplace_back(std::exchange(front_loss_, {}));
+  if (!front_loss_.empty()) out.emplace_back(std::exchange(front_loss_, {}));
   for (size_t taken = 0; taken < max_bytes && !batches_.empty();) {
     const size_t size = SizeOf(batches_.front());
     taken += size;
@@ -181,7 +176,7 @@ std::vector<Batch> Queue::Next(size_t max_bytes, std::chrono::milliseconds timeo
     out.push_back(std::move(batches_.front()));
     batches_.pop_front();
   }
-  if (batches_.empty() && tail_loss_.lost > 0) out.emplace_back(std::exchange(tail_loss_, {}));
+  if (batches_.empty() && !tail_loss_.empty()) out.emplace_back(std::exchange(tail_loss_, {}));
   return out;
 }
 

@@ -25,8 +25,8 @@ class Queue {
   // Takes what the subscriber wants or drops something; adds the records dropped to `lost`.
   void Push(std::span<const HitView> hits, LossCounts& lost);
   void Push(const TargetNotice& notice, LossCounts& lost);
-  // Of the subscriber's too, if it wants one of `probes`.
-  void Push(const LossNotice& loss, std::span<const ProbeId> probes);
+  // Of the subscriber's too, if it wants one of `probes` in `target`.
+  void Push(const LossNotice& loss, std::span<const ProbeId> probes, TargetId target);
   std::vector<Batch> Next(size_t max_bytes, std::chrono::milliseconds timeout);
   void Close();
   bool drained() const;  // closed, and nothing is left to read
@@ -34,7 +34,7 @@ class Queue {
 
  private:
   bool HasBatches() const {
-    return !batches_.empty() || front_loss_.lost > 0 || tail_loss_.lost > 0;
+    return !batches_.empty() || !front_loss_.empty() || !tail_loss_.empty();
   }
   bool WaitForBatches(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds timeout);
   bool MakeRoom(size_t bytes, LossCounts& lost);

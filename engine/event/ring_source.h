@@ -20,6 +20,13 @@ struct RingHit {
   SchemaPtr schema;
 };
 
+// So many records of a probe that nobody will read.
+struct ProbeLoss {
+  ProbeId probe = 0;
+  TargetId target;
+  uint64_t lost = 0;
+};
+
 // All calls come from whichever thread runs a round of the Drainer, one at a time; none may
 // block, nor call the Drainer.
 class RingSource {
@@ -34,6 +41,13 @@ class RingSource {
   virtual std::vector<ProbeId> probes() const { return {}; }
   // A record of this probe, if there is such a one, was found: once for each, before it is decoded.
   virtual void Count(uint32_t probe) = 0;
+  // A record that was counted is given up unread. False: then TakeLosses() will not have it.
+  virtual bool Lose(uint32_t probe) {
+    (void)probe;
+    return false;
+  }
+  // What did not fit into the rings, and what was given up, since this was asked last.
+  virtual std::vector<ProbeLoss> TakeLosses() { return {}; }
   // False: of a probe that is not there; nothing is published. Trusts nothing of the record.
   virtual bool Decode(const ring::RawRecord& record, RingHit& hit) = 0;
   // Whatever is still to be decoded was recorded by a thread that was alive later than `tsc`.

@@ -16,7 +16,7 @@ void Add(ProbeCounters& counters, const RingCounts& counts) {
   counters.filtered += counts.filtered;
   counters.sampled_out += counts.sampled_out;
   counters.missed += counts.missed;
-  counters.lost += counts.lost + counts.oversize;
+  counters.lost += counts.lost + counts.oversize + counts.dropped;
 }
 
 constexpr size_t kKeptOfATrampoline = 16;

@@ -35,6 +35,7 @@ void Recorder::Record(Probe& probe, const HitPlace& place, ProcessState& state, 
   if (outcome == lang::FetchOutcome::kDropped) {
     ++probe.counters.recorded;
     ++probe.counters.lost;
+    drainer_.Lose(probe.id, state.id);
     return;
   }
   if (!Passes(probe, place, tid, context, record.payload)) {

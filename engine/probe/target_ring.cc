@@ -189,6 +189,7 @@ void TargetRing::Release(uint32_t index) {
 }
 
 void TargetRing::Free(uint32_t index) {
+  TakeLoss(index, untold_);
   slots_[index].claimed = false;
   slots_[index].probe = {};
   free_.insert(index);
@@ -215,7 +216,8 @@ RingCounts TargetRing::Advance(uint32_t index) {
           .sampled_out = Since(slot.taken.sampled_out, Load(shared.sampled_out)),
           .missed = Since(slot.taken.missed, Load(shared.missed)),
           .lost = Since(slot.taken.lost, Load(shared.lost)),
-          .oversize = Since(slot.taken.oversize, Load(shared.oversize))};
+          .oversize = Since(slot.taken.oversize, Load(shared.oversize)),
+          .dropped = Since(slot.taken.dropped, slot.dropped)};
 }
 
 uint64_t TargetRing::Skip(uint32_t index) {
@@ -273,6 +275,29 @@ std::vector<event::ProbeId> TargetRing::probes() const {
 void TargetRing::Count(uint32_t probe) {
   std::lock_guard lock(mutex_);
   if (probe < slots_.size() && slots_[probe].claimed) ++slots_[probe].seen;
+}
+
+bool TargetRing::Lose(uint32_t probe) {
+  std::lock_guard lock(mutex_);
+  if (probe >= slots_.size() || !slots_[probe].claimed) return false;
+  ++slots_[probe].dropped;
+  return true;
+}
+
+void TargetRing::TakeLoss(uint32_t index, std::vector<event::ProbeLoss>& losses) {
+  Slot& slot = slots_[index];
+  const ring::ProbeCounters& shared = counters_of(index);
+  const uint64_t lost = Load(shared.lost) + Load(shared.oversize) + slot.dropped;
+  const uint64_t more = Since(slot.told, lost);
+  if (more > 0) losses.push_back({.probe = slot.probe.probe, .target = id_, .lost = more});
+}
+
+std::vector<event::ProbeLoss> TargetRing::TakeLosses() {
+  std::lock_guard lock(mutex_);
+  std::vector<event::ProbeLoss> losses = std::exchange(untold_, {});
+  for (uint32_t index = 0; index < slots_.size(); ++index)
+    if (slots_[index].claimed) TakeLoss(index, losses);
+  return losses;
 }
 
 bool TargetRing::Decode(const ring::RawRecord& record, event::RingHit& hit) {

@@ -41,6 +41,7 @@ struct RingCounts {
   uint64_t missed = 0;
   uint64_t lost = 0;
   uint64_t oversize = 0;
+  uint64_t dropped = 0;  // of those recorded: given up unread
   uint64_t waiting = 0;  // returns waited for, modulo 2^64: it may have become fewer
 
   uint64_t hits() const {
@@ -91,6 +92,8 @@ class TargetRing final : public event::RingSource {
   ring::Reader& reader() override { return reader_; }
   std::vector<event::ProbeId> probes() const override;
   void Count(uint32_t probe) override;
+  bool Lose(uint32_t probe) override;
+  std::vector<event::ProbeLoss> TakeLosses() override;
   bool Decode(const ring::RawRecord& record, event::RingHit& hit) override;
   void OnReadUpTo(uint64_t tsc) override;
   void OnCorrupt(const Error& error) override;
@@ -100,8 +103,10 @@ class TargetRing final : public event::RingSource {
  private:
   struct Slot {
     ProbeOfIndex probe;
-    uint64_t seen = 0;  // records, ever
-    RingCounts taken;   // `recorded` counts records seen, `waiting` is as of now
+    uint64_t seen = 0;     // records, ever
+    uint64_t dropped = 0;  // of them, those that nobody will read
+    uint64_t told = 0;     // losses, ever
+    RingCounts taken;      // `recorded` counts records seen, `waiting` is as of now
     bool claimed = false;
   };
 
@@ -135,10 +140,12 @@ class TargetRing final : public event::RingSource {
     uint32_t index = 0;
   };
   void Free(uint32_t index);
+  void TakeLoss(uint32_t index, std::vector<event::ProbeLoss>& losses);
 
   std::vector<Slot> slots_;
   std::deque<Released> released_;  // by time
   std::set<uint32_t> free_;
+  std::vector<event::ProbeLoss> untold_;  // of indices that have been freed
   std::string corruption_;
 };
 

@@ -162,6 +162,70 @@ TEST(Drainer, RemovePublishesWhatIsLeft) {
   EXPECT_EQ(hub.published(), 3u);
 }
 
+struct Told {
+  uint64_t hits = 0, lost = 0;
+};
+
+Told AllOf(Subscription& events) {
+  Told told;
+  for (auto items = events.Next(1000, milliseconds(0)); !items.empty();
+       items = events.Next(1000, milliseconds(0))) {
+    for (const Item& item : items) {
+      if (const auto* loss = std::get_if<LossNotice>(&item)) told.lost += loss->lost;
+      told.hits += std::holds_alternative<HitRecord>(item);
+    }
+  }
+  return told;
+}
+
+// A thread that is faster than the reader: each of its hits is published, or told as lost.
+TEST(Drainer, WhatAFullRingRefusesIsToldInTheStream) {
+  constexpr uint64_t kCount = 100'000;
+  Hub hub;
+  auto events = hub.Subscribe({});
+  SubscribeOptions others;
+  others.wants_hit = [](ProbeId probe, TargetId) { return probe != 1; };
+  auto another = hub.Subscribe(others);
+  SubscribeOptions of_target;
+  of_target.wants_hit = [](ProbeId, TargetId target) { return target.pid == 1; };
+  auto its = hub.Subscribe(of_target);
+  Drainer drainer(hub);
+  auto puppet = std::make_shared<RingPuppet>(ring::Geometry{.cpu_count = 1, .ring_bytes = 4096});
+  const SourceId source = drainer.Add(puppet);
+  for (uint64_t i = 0; i < kCount; ++i)
+    puppet->refused += !puppet->Record(0, 1, ring::ReadTsc(), i);
+  drainer.Flush();
+  const Told flushed = AllOf(*events);
+  EXPECT_EQ(flushed.hits + flushed.lost, kCount) << "Flush leaves nothing untold";
+  EXPECT_EQ(flushed.lost, puppet->refused);
+  EXPECT_GT(flushed.lost, 0u);
+  puppet->refused += 7;
+  drainer.Remove(source);
+  EXPECT_EQ(AllOf(*events).lost, 7u) << "nor does Remove";
+  EXPECT_EQ(another->lost(), 0u);
+  EXPECT_EQ(its->lost(), puppet->refused);
+}
+
+// Of a source that has its own counters: as the records' probe's, once.
+TEST(Drainer, WhatIsGivenUpIsItsProbesLoss) {
+  constexpr uint64_t kCount = 1000;
+  Hub hub;
+  auto events = hub.Subscribe({});
+  Merger merger(hub);
+  auto puppet = std::make_shared<RingPuppet>(ring::Geometry{.cpu_count = 2, .ring_bytes = 1 << 20});
+  puppet->counts_losses = true;
+  merger.Add(1, puppet, ring::TakeClockSample());
+  for (uint64_t i = 0; i < kCount; ++i)
+    ASSERT_TRUE(puppet->Record(i % 2, 1, ring::ReadTsc(), i));
+  merger.Drop(1);
+  merger.Remove(1, ring::TakeClockSample());
+  const Told told = AllOf(*events);
+  EXPECT_EQ(told.hits, 0u);
+  EXPECT_EQ(told.lost, kCount);
+  EXPECT_EQ(puppet->given_up, kCount);
+  EXPECT_EQ(puppet->counted, kCount);
+}
+
 TEST(Drainer, WhatIsDroppedIsCountedAndTold) {
   constexpr uint64_t kCount = 1000;
   Hub hub;

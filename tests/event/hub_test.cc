@@ -140,6 +140,22 @@ TEST(Hub, ARecordLargerThanTheQueueIsLostAndTheRestGoesOn) {
   EXPECT_EQ(received.sequences, (std::vector<uint64_t>{1, 3}));
 }
 
+// What happened to a target is no hit: it is counted by itself.
+TEST(Hub, ANoticeThatIsDroppedIsNoLostHit) {
+  Hub hub;
+  auto subscription =
+      hub.Subscribe({.max_queued_bytes = 4 * sizeof(Item), .wants_hit = {}, .wants_notice = {}});
+  hub.Publish(TargetNotice{.target = {}, .root = {}, .detail = {}});
+  for (int i = 0; i < 50; ++i)
+    hub.Publish(Hit(1));
+  const auto items = AllOf(*subscription);
+  const auto& loss = std::get<LossNotice>(items.front());
+  EXPECT_EQ(loss.notices, 1u);
+  EXPECT_EQ(loss.lost + items.size() - 1, 50u);
+  EXPECT_EQ(subscription->lost(), loss.lost);
+  EXPECT_EQ(hub.LostOf(1), loss.lost);
+}
+
 TEST(Hub, FilterHidesWithoutCountingAsLoss) {
   Hub hub;
   auto odd = hub.Subscribe(

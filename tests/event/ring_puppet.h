@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/event/ring_source.h"
 #include "engine/ring/reader.h"
@@ -42,6 +44,17 @@ class RingPuppet final : public RingSource {
   ring::Reader& reader() override { return reader_; }
   bool ConcernsAll() const override { return concerns_all; }
   void Count(uint32_t probe) override { counted += probe == 0; }
+  bool Lose(uint32_t probe) override {
+    given_up += counts_losses && probe == 0;
+    return counts_losses;
+  }
+  std::vector<ProbeLoss> TakeLosses() override {
+    const uint64_t lost = refused + given_up;
+    if (lost == told_) return {};
+    return {{.probe = 1,
+             .target = {.pid = 1, .start_ticks = 2},
+             .lost = lost - std::exchange(told_, lost)}};
+  }
   bool Decode(const ring::RawRecord& record, RingHit& hit) override {
     hit.header.probe = 1;
     hit.header.tid = static_cast<int>(record.thread);
@@ -60,8 +73,12 @@ class RingPuppet final : public RingSource {
   std::string corrupt;
   uint64_t read_up_to = 0;
   std::atomic<uint64_t> counted = 0;
+  bool counts_losses = false;
+  std::atomic<uint64_t> refused = 0;  // what did not fit, as the recording thread has counted it
+  uint64_t given_up = 0;
 
  private:
+  uint64_t told_ = 0;
   ring::SharedMapping control_;
   ring::SharedMapping ring_;
   ring::Producer producer_;
