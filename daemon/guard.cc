@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +20,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/plural.h"
 #include "daemon/journal_file.h"
 #include "engine/engine.h"
 
@@ -98,6 +100,10 @@ void Print(const std::vector<Error>& errors) {
     fmt::print(stderr, "probed guard: {}\n", error.ToString());
 }
 
+bool AreSame(const std::vector<Error>& one, const std::vector<Error>& other) {
+  return std::ranges::equal(one, other, {}, &Error::ToString, &Error::ToString);
+}
+
 int GiveBack() {
   Hurry();
   auto engine = engine::Engine::Create({});
@@ -108,16 +114,17 @@ int GiveBack() {
   engine::SalvageReport report = (*engine)->Salvage(kJournalFd);
   (void)engine::Engine::SweepKernel();
   // A debugger may be in the way for a while, or a thread in uninterruptible sleep.
-  Print(report.errors);
+  const std::vector<Error> first = report.errors;
+  Print(first);
   for (int i = 0; i < kMostRetries && !report.errors.empty(); ++i) {
     poll(nullptr, 0, kRetryMs);
     report = (*engine)->Salvage(kJournalFd);
   }
-  Print(report.errors);
+  if (!AreSame(first, report.errors)) Print(report.errors);
   if (report.processes > 0) {
-    fmt::print(stderr,
-               "probed guard: the daemon died; gave back {} processes: {} sites, {} returns\n",
-               report.processes, report.sites, report.returns);
+    fmt::print(stderr, "probed guard: the daemon died; gave back {}: {}, {}\n",
+               Plural(report.processes, "process"), Plural(report.sites, "site"),
+               Plural(report.returns, "return"));
   }
   if (!report.errors.empty()) return 1;  // the next daemon tries again
   RemoveJournal(kJournalFd);

@@ -13,6 +13,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/plural.h"
+
 namespace probed::daemon {
 namespace {
 
@@ -42,8 +44,9 @@ void Clean(const std::string& path, engine::Engine& engine) {
   for (const Error& error : report.errors)
     spdlog::warn("{}: {}", path, error.ToString());
   if (report.processes > 0) {
-    spdlog::info("gave back {} processes that a dead daemon had left: {} sites, {} returns",
-                 report.processes, report.sites, report.returns);
+    spdlog::info("gave back {} that a dead daemon had left: {}, {}",
+                 Plural(report.processes, "process"), Plural(report.sites, "site"),
+                 Plural(report.returns, "return"));
   }
   if (report.errors.empty()) unlink(path.c_str());
 }

@@ -87,6 +87,14 @@ void PatchJournal::Remove(uint32_t index) {
   free_.push_back(index);
 }
 
+void PatchJournal::StrikeOutRetired(pid_t pid, uint64_t start_ticks) {
+  for (uint32_t index : free_) {
+    JournalRecord& record = records_[index];
+    if (record.pid == pid && record.start_ticks == start_ticks)
+      SetKind(record, JournalRecord::kFree);
+  }
+}
+
 void PatchJournal::Begin(const tracee::CallUnderWay& call) {
   JournalRecord& record = records_.front();
   SetKind(record, JournalRecord::kFree);
@@ -133,6 +141,7 @@ Result<ReturnRecord> ProcessJournal::AddReturn(uint64_t slot, uint64_t real_retu
                        .other = real_return,
                        .extra = journal_->NextNumber()};
   PROBED_TRY(uint32_t index, journal_->Add(record));
+  had_returns_ = true;
   return ReturnRecord(journal_.get(), index);
 }
 
@@ -168,6 +177,7 @@ void ProcessJournal::Clear() {
   for (const auto& [key, entry] : entries_)
     journal_->Remove(entry.index);
   entries_.clear();
+  if (had_returns_) journal_->StrikeOutRetired(pid_, start_ticks_);
 }
 
 namespace {

@@ -64,6 +64,8 @@ class PatchJournal final : public tracee::CallRecorder {
   void Remove(uint32_t index);
   // Its room may be used again, but not at once: until then it stays readable.
   void Retire(uint32_t index) { free_.push_back(index); }
+  // No thread of that process is anywhere that its retired records tell of.
+  void StrikeOutRetired(pid_t pid, uint64_t start_ticks);
   uint64_t NextNumber() { return ++number_; }
 
   void Begin(const tracee::CallUnderWay& call) override;
@@ -129,6 +131,7 @@ class ProcessJournal {
   std::shared_ptr<PatchJournal> journal_;
   pid_t pid_;
   uint64_t start_ticks_;
+  bool had_returns_ = false;
   std::map<std::pair<uint32_t, uint64_t>, Entry> entries_;  // by kind and address
 };
 
