@@ -76,8 +76,17 @@ Error DescribeVerb(const CLI::App& app, const std::vector<std::string>& words) {
   return UsageError("UNKNOWN_VERB", "there is no verb " + word, kHint, Near(word, VerbNames(app)));
 }
 
+bool IsNumber(const std::string& word) {
+  return word.find_first_not_of("0123456789") == std::string::npos;
+}
+
 Error DescribeExtra(const CLI::App& verb, const std::string& word, const std::string& hint) {
   if (!IsOption(word)) {
+    const auto options = OptionNames(verb);
+    const bool has_pid = std::find(options.begin(), options.end(), "--pid") != options.end();
+    if (IsNumber(word) && has_pid)
+      return UsageError("UNEXPECTED_ARGUMENT", verb.get_name() + " does not take '" + word + "'",
+                        "--pid " + word);
     return UsageError("UNEXPECTED_ARGUMENT", verb.get_name() + " does not take '" + word + "'",
                       hint);
   }

@@ -74,6 +74,16 @@ Result<Endpoint> PrivateEndpoint() {
   return endpoint;
 }
 
+Error PrivateDaemonIsNew() {
+  return {.code = ErrorCode::kInvalidArgument,
+          .reason = "PRIVATE_DAEMON_IS_NEW",
+          .message =
+              "a private daemon starts with this command and ends with it: there would be "
+              "nothing to show or to change",
+          .hint = "start one with 'probed', and leave --address private out",
+          .metadata = {}};
+}
+
 Result<Endpoint> RemoteEndpoint(const TcpAddress& address, const TlsFiles& tls) {
   if (tls.ca.empty() || tls.certificate.empty() || tls.key.empty()) {
     return Error{.code = ErrorCode::kInvalidArgument,
@@ -97,7 +107,7 @@ std::string ChosenAddress(const EndpointOptions& options) {
 
 Result<Endpoint> DefaultEndpoint(Fallback fallback) {
   auto endpoint = LocalEndpoint(kDefaultSocket);
-  if (endpoint.ok() || fallback == Fallback::kNone) return endpoint;
+  if (endpoint.ok() || fallback != Fallback::kPrivateDaemon) return endpoint;
   // Someone guards this socket: starting another daemon would go behind their back.
   if (endpoint.error().reason != "NO_DAEMON") return endpoint;
   return PrivateEndpoint();
@@ -108,6 +118,7 @@ Result<Endpoint> DefaultEndpoint(Fallback fallback) {
 Result<Endpoint> FindEndpoint(const EndpointOptions& options, Fallback fallback) {
   std::string text = ChosenAddress(options);
   if (text.empty()) return DefaultEndpoint(fallback);
+  if (text == "private" && fallback == Fallback::kNone) return PrivateDaemonIsNew();
   if (text == "private") return PrivateEndpoint();
   PROBED_TRY(Address address, ParseAddress(text));
   if (auto* local = std::get_if<UnixAddress>(&address)) return LocalEndpoint(local->path);

@@ -22,7 +22,8 @@ struct EndpointOptions {
 };
 
 enum class Fallback : uint8_t {
-  kNone,           // no daemon is an error
+  kNone,           // no daemon is an error, and one of our own would know nothing
+  kOnRequest,      // one of our own, if --address asks for it
   kPrivateDaemon,  // on the default socket only: start one
 };
 
@@ -35,8 +36,8 @@ struct Endpoint {
   std::optional<PrivateDaemon> daemon;
 };
 
-// Errors: NO_DAEMON, SOCKET_PERMISSION (never a reason to fall back), TLS_REQUIRED, BAD_ADDRESS and
-// those of PrivateDaemon::Start.
+// Errors: NO_DAEMON, PRIVATE_DAEMON_IS_NEW, SOCKET_PERMISSION (never a reason to fall back),
+// TLS_REQUIRED, BAD_ADDRESS and those of PrivateDaemon::Start.
 Result<Endpoint> FindEndpoint(const EndpointOptions& options, Fallback fallback);
 
 }  // namespace probed::client

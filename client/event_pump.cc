@@ -7,6 +7,8 @@
 #include <span>
 #include <utility>
 
+#include "base/plural.h"
+
 namespace probed::client {
 
 EventPump::EventPump(std::unique_ptr<EventStream> stream, Options options, EventWriter& writer,
@@ -28,6 +30,7 @@ void EventPump::Run() {
   while (stream_->Read(response))
     Take(response);
   Flush();
+  if (lost_ != warned_) WarnOfLosses();
   end_ = stream_->Finish();
   stream_ended_ = true;
   done_ = true;
@@ -39,6 +42,7 @@ void EventPump::Take(const v1::WatchEventsResponse& response) {
     schemas_.Add(schema);
   for (const auto& event : response.events())
     TakeEvent(event);
+  AddCounts();
   Flush();
   std::lock_guard lock(mutex_);
   subscribed_ = true;
@@ -87,6 +91,7 @@ void EventPump::TakeHit(const KnownSchema& schema) {
   if (done_) return;
   writer_.AppendHit(hit_, schema, output_.buffer());
   output_.Commit();
+  ++new_hits_[hit_.head.probe];
   uint64_t hits = ++hits_;
   if (options_.count != 0 && hits >= options_.count) {
     done_ = true;
@@ -95,11 +100,33 @@ void EventPump::TakeHit(const KnownSchema& schema) {
 }
 
 void EventPump::TakeLoss(const v1::Event& event) {
-  lost_ += event.loss().lost();
   if (done_) return;
+  lost_ += event.loss().lost();
   writer_.AppendLoss(event, output_.buffer());
-  talk_.Warn(fmt::format("{} events were lost: they came faster than they were read",
-                         event.loss().lost()));
+  if (std::chrono::steady_clock::now() >= next_warning_) WarnOfLosses();
+}
+
+// A flood has hundreds of losses a second.
+void EventPump::WarnOfLosses() {
+  constexpr std::chrono::seconds kPeriod{1};
+  next_warning_ = std::chrono::steady_clock::now() + kPeriod;
+  warned_ = lost_;
+  talk_.Warn(fmt::format("{} lost up to now: they came faster than they were read",
+                         Plural(warned_, "event")));
+}
+
+// Before anybody is told that a target has ended.
+void EventPump::AddCounts() {
+  std::lock_guard lock(mutex_);
+  for (const auto& [schema, hits] : new_hits_)
+    hits_of_[schema] += hits;
+  new_hits_.clear();
+}
+
+uint64_t EventPump::HitsOf(uint64_t schema) {
+  std::lock_guard lock(mutex_);
+  const auto found = hits_of_.find(schema);
+  return found == hits_of_.end() ? 0 : found->second;
 }
 
 void EventPump::TakeTargetChange(const v1::TargetChange& change) {
@@ -109,6 +136,7 @@ void EventPump::TakeTargetChange(const v1::TargetChange& change) {
       change.change() != v1::TargetChange::CHANGE_DETACHED) {
     return;
   }
+  AddCounts();
   StopWaitingFor(change.target(), change.change());
   Wake();
 }

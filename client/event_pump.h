@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -58,6 +59,8 @@ class EventPump {
 
   uint64_t hits() const { return hits_; }
   uint64_t lost() const { return lost_; }
+  // Of hits(), those of one schema (Probe.id) in the batches that were taken.
+  uint64_t HitsOf(uint64_t schema);
 
   // Cancels the stream, takes what is under way, joins the thread; returns how the stream ended.
   Reply<void> Stop();
@@ -70,6 +73,8 @@ class EventPump {
   void TakeBlock(const v1::HitBlock& block);
   void TakeHit(const KnownSchema& schema);
   void TakeLoss(const v1::Event& event);
+  void WarnOfLosses();
+  void AddCounts();
   void TakeTargetChange(const v1::TargetChange& change);
   void StopWaitingFor(const std::string& target, v1::TargetChange::Change why);
   void Flush();
@@ -81,7 +86,10 @@ class EventPump {
   Output& output_;
   Talk& talk_;
   SchemaTable schemas_;
-  Hit hit_;  // of the moment; kept for its memory
+  Hit hit_;                                          // of the moment; kept for its memory
+  std::unordered_map<uint64_t, uint64_t> new_hits_;  // by schema, since AddCounts
+  uint64_t warned_ = 0;                              // losses that the user was told of
+  std::chrono::steady_clock::time_point next_warning_{};
   UniqueFd wake_;
 
   std::atomic<uint64_t> hits_ = 0;
@@ -93,9 +101,10 @@ class EventPump {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool subscribed_ = false;         // guarded by mutex_
-  std::vector<std::string> ended_;  // guarded by mutex_
-  Reply<void> end_;                 // written by the thread before it ends
+  bool subscribed_ = false;                         // guarded by mutex_
+  std::vector<std::string> ended_;                  // guarded by mutex_
+  std::unordered_map<uint64_t, uint64_t> hits_of_;  // by schema; guarded by mutex_
+  Reply<void> end_;                                 // written by the thread before it ends
 
   std::thread thread_;
 };

@@ -21,8 +21,11 @@ class EventWriter {
   virtual void AppendTargetChange(const v1::Event& event, std::string& out) = 0;
 };
 
-// ftrace's lines, byte for byte; flags column ".....".
-std::unique_ptr<EventWriter> MakeTraceWriter();
+// Whether what a program has in its strings may reach a terminal as it is.
+enum class Controls : uint8_t { kAsTheyAre, kEscaped };
+
+// ftrace's lines, byte for byte (unless controls are escaped); flags column ".....".
+std::unique_ptr<EventWriter> MakeTraceWriter(Controls controls = Controls::kAsTheyAre);
 // One JSON object a line; docs/man/probectl-watch.1.md describes the keys.
 std::unique_ptr<EventWriter> MakeJsonWriter();
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "client/printable.h"
+
 namespace probed::client {
 namespace {
 
@@ -103,7 +105,9 @@ void AppendJsonString(std::string_view bytes, std::string& out) {
     bytes.remove_prefix(plain);
     if (bytes.empty()) break;
     size_t length = Utf8SequenceLength(bytes);
-    if (length > 1) {
+    if (IsC1(bytes.substr(0, length))) {
+      AppendUnicodeEscape(static_cast<uint8_t>(bytes[1]), out);
+    } else if (length > 1) {
       out.append(bytes.data(), length);
     } else {
       AppendEscaped(bytes[0], out);

@@ -118,6 +118,7 @@ class NdjsonWriter : public EventWriter {
     json.Key("last_sequence").Unsigned(loss.last_sequence());
     json.Key("first_monotonic_ns").Unsigned(loss.first_monotonic_ns());
     json.Key("last_monotonic_ns").Unsigned(loss.last_monotonic_ns());
+    if (loss.target_changes() != 0) json.Key("target_changes").Unsigned(loss.target_changes());
     json.EndObject();
     out += '\n';
   }

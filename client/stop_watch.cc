@@ -7,32 +7,42 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/plural.h"
+
 namespace probed::client {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kStatusPeriod{1};
 
-class StatusTicker {
+// What is done each second: the status line, and what the caller wants.
+class Ticker {
  public:
-  explicit StatusTicker(bool enabled) : enabled_(enabled), next_(Clock::now() + kStatusPeriod) {}
+  explicit Ticker(const StopOptions& options)
+      : options_(options), next_(Clock::now() + kStatusPeriod) {}
 
-  Clock::time_point next() const { return enabled_ ? next_ : Clock::time_point::max(); }
+  Clock::time_point next() const {
+    return options_.status_line || options_.each_second ? next_ : Clock::time_point::max();
+  }
 
   void Tick(const EventPump& pump, Talk& talk) {
     Clock::time_point now = Clock::now();
     if (now < next()) return;
-    std::chrono::duration<double> passed = now - next_ + kStatusPeriod;
-    uint64_t hits = pump.hits();
-    talk.SetStatus(fmt::format("{} events, {:.0f}/s, {} lost", hits,
-                               static_cast<double>(hits - last_hits_) / passed.count(),
-                               pump.lost()));
-    last_hits_ = hits;
+    if (options_.status_line) ShowStatus(pump, talk, now - next_ + kStatusPeriod);
+    if (options_.each_second) options_.each_second();
     next_ = now + kStatusPeriod;
   }
 
  private:
-  bool enabled_;
+  void ShowStatus(const EventPump& pump, Talk& talk, std::chrono::duration<double> passed) {
+    uint64_t hits = pump.hits();
+    talk.SetStatus(fmt::format("{}, {:.0f}/s, {} lost", Plural(hits, "event"),
+                               static_cast<double>(hits - last_hits_) / passed.count(),
+                               pump.lost()));
+    last_hits_ = hits;
+  }
+
+  const StopOptions& options_;
   Clock::time_point next_;
   uint64_t last_hits_ = 0;
 };
@@ -94,7 +104,7 @@ ExitCode ExitCodeOf(StopReason reason, Talk& talk) {
 }
 
 StopReason WaitForStop(EventPump& pump, Signals& signals, Talk& talk, const StopOptions& options) {
-  StatusTicker ticker(options.status_line);
+  Ticker ticker(options);
   const Clock::time_point end = DurationEnd(options.duration_seconds);
   const bool wants_targets = options.command == nullptr && !options.each_turn;
   while (true) {

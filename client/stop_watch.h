@@ -31,6 +31,7 @@ struct StopOptions {
   // news or this is readable.
   std::function<void()> each_turn = nullptr;
   int turn_fd = -1;
+  std::function<void()> each_second = nullptr;
 };
 
 // The exit code for a watch that ended this way and was cleaned up; says what was unexpected.

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "client/printable.h"
+
 namespace probed::client {
 namespace {
 
@@ -79,6 +81,13 @@ std::string Talk::Paint(std::string_view code, std::string_view text) const {
   return color_ ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string(text);
 }
 
+// Names and paths of other people's processes are in what we say.
+std::string Talk::Shown(std::string_view text) const {
+  std::string shown(text);
+  if (is_terminal_) MakePrintable(shown, 0, Newlines::kKeep);
+  return shown;
+}
+
 void Talk::Write(std::string text) {
   std::lock_guard lock(mutex_);
   if (status_shown_) text.insert(0, kEraseLine);
@@ -87,15 +96,15 @@ void Talk::Write(std::string text) {
 }
 
 void Talk::Note(std::string_view text) {
-  if (!quiet_) Write(fmt::format("probectl: {}\n", text));
+  if (!quiet_) Write(fmt::format("probectl: {}\n", Shown(text)));
 }
 
 void Talk::Warn(std::string_view text) {
-  Write(fmt::format("probectl: {} {}\n", Paint("33", "warning:"), text));
+  Write(fmt::format("probectl: {} {}\n", Paint("33", "warning:"), Shown(text)));
 }
 
 ExitCode Talk::Fail(const Error& error) {
-  Write(fmt::format("probectl: {} {}", Paint("31", "error:"), DescribeError(error)));
+  Write(fmt::format("probectl: {} {}", Paint("31", "error:"), Shown(DescribeError(error))));
   return ExitCodeFor(error.code);
 }
 
@@ -107,17 +116,17 @@ ExitCode Talk::Fail(const RemoteError& remote) {
     if (shown++ == kMostVerdicts) break;
     std::string text = DescribeVerdict(verdict);
     all += text;
-    Write(fmt::format("probectl: {} {}", Paint("31", "error:"), text));
+    Write(fmt::format("probectl: {} {}", Paint("31", "error:"), Shown(text)));
   }
   if (remote.verdicts.size() > kMostVerdicts) {
     Warn(fmt::format("{} more definitions were refused", remote.verdicts.size() - kMostVerdicts));
   }
   // The explanation of a verdict often is the hint already.
   const std::string& hint = remote.error.hint;
-  if (!hint.empty() && all.find(hint) == std::string::npos) Write("  try: " + hint + "\n");
+  if (!hint.empty() && all.find(hint) == std::string::npos) Write("  try: " + Shown(hint) + "\n");
   auto names = Suggestions(remote.error);
   if (!names.empty() && all.find("did you mean") == std::string::npos) {
-    Write("  did you mean: " + names + "\n");
+    Write("  did you mean: " + Shown(names) + "\n");
   }
   return ExitCodeFor(remote.error.code);
 }

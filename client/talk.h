@@ -34,6 +34,7 @@ class Talk {
 
  private:
   void Write(std::string text);
+  std::string Shown(std::string_view text) const;
   std::string Paint(std::string_view code, std::string_view text) const;
 
   std::mutex mutex_;

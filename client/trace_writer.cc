@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "client/event_writer.h"
+#include "client/printable.h"
 #include "engine/lang/print.h"
 
 namespace probed::client {
@@ -10,6 +11,8 @@ namespace {
 
 class TraceWriter : public EventWriter {
  public:
+  explicit TraceWriter(Controls controls) : controls_(controls) {}
+
   void AppendHit(const Hit& hit, const KnownSchema& known, std::string& out) override {
     line_.comm.assign(hit.head.comm, strnlen(hit.head.comm, sizeof(hit.head.comm)));
     line_.tid = hit.head.tid;
@@ -20,20 +23,23 @@ class TraceWriter : public EventWriter {
     line_.kind = known.schema.kind;
     line_.ip = hit.head.ip;
     line_.function = hit.head.function;
+    const size_t begin = out.size();
     lang::AppendTraceLine(line_, known.schema, hit.values, out);
+    if (controls_ == Controls::kEscaped) MakePrintable(out, begin);
     out += '\n';
   }
   void AppendLoss(const v1::Event&, std::string&) override {}
   void AppendTargetChange(const v1::Event&, std::string&) override {}
 
  private:
+  const Controls controls_;
   lang::TraceLine line_;  // kept between hits for its memory
 };
 
 }  // namespace
 
-std::unique_ptr<EventWriter> MakeTraceWriter() {
-  return std::make_unique<TraceWriter>();
+std::unique_ptr<EventWriter> MakeTraceWriter(Controls controls) {
+  return std::make_unique<TraceWriter>(controls);
 }
 
 }  // namespace probed::client

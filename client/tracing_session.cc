@@ -9,7 +9,8 @@
 #include <map>
 #include <utility>
 
-#include "client/print_probe.h"
+#include "base/plural.h"
+#include "client/words.h"
 #include "engine/lang/definition_set.h"
 
 namespace probed::client {
@@ -20,6 +21,8 @@ constexpr std::chrono::milliseconds kDrain{2000};
 // Other sessions still hold the target: no notice will come, only events that are under way.
 constexpr std::chrono::milliseconds kSharedDrain{100};
 constexpr std::chrono::milliseconds kLook{10};
+// Of probes that are slow, one by one.
+constexpr size_t kMostTold = 3;
 
 std::string NewSessionId() {
   uint64_t random = 0;
@@ -30,6 +33,15 @@ std::string NewSessionId() {
 bool IsGone(const RemoteError& remote) {
   return remote.error.code == ErrorCode::kNotFound || remote.error.code == ErrorCode::kUnavailable;
 }
+
+}  // namespace
+
+bool HasEnded(const RemoteError& refusal) {
+  const std::string& reason = refusal.error.reason;
+  return reason == "TARGET_NOT_FOUND" || reason == "PROCESS_NOT_FOUND" || reason == "ZOMBIE";
+}
+
+namespace {
 
 constexpr char kKernel[] = "targets/kernel";
 
@@ -42,24 +54,6 @@ std::vector<std::string> NamesOf(const std::vector<v1::Probe>& probes) {
   for (const auto& probe : probes)
     names.push_back(probe.name());
   return names;
-}
-
-// One for each definition: what another target says of its own.
-void AddTo(std::vector<v1::Probe>& totals, const v1::Probe& probe) {
-  auto total = std::find_if(totals.begin(), totals.end(), [&](const v1::Probe& one) {
-    return one.kind() == probe.kind() && one.group() == probe.group() &&
-           one.event() == probe.event();
-  });
-  if (total == totals.end()) return totals.push_back(probe);
-  auto& sum = *total->mutable_counters();
-  const auto& more = probe.counters();
-  sum.set_hits(sum.hits() + more.hits());
-  sum.set_recorded(sum.recorded() + more.recorded());
-  sum.set_filtered(sum.filtered() + more.filtered());
-  sum.set_sampled_out(sum.sampled_out() + more.sampled_out());
-  sum.set_missed(sum.missed() + more.missed());
-  sum.set_lost(sum.lost() + more.lost());
-  if (probe.state() != v1::Probe::STATE_PENDING) total->set_state(probe.state());
 }
 
 bool IsInKernel(const v1::Probe& probe) {
@@ -78,18 +72,6 @@ void TakeKernelLines(v1::CreateProbesRequest& request) {
   lines.erase(std::remove_if(lines.begin(), lines.end(), in_kernel), lines.end());
 }
 
-std::string DescribeProbe(const v1::Probe& probe) {
-  const auto& counters = probe.counters();
-  std::string text = fmt::format(
-      "  {}:{}/{}  hits {}  missed {}  lost {}", probe.kind() == v1::PROBE_KIND_RETURN ? 'r' : 'p',
-      probe.group(), probe.event(), counters.hits(), counters.missed(), counters.lost());
-  text += DroppedOnPurpose(probe);
-  if (probe.state() == v1::Probe::STATE_PENDING) {
-    text += fmt::format("  (never armed: {})", probe.reason());
-  }
-  return text;
-}
-
 }  // namespace
 
 TracingSession::TracingSession(Api& api, Talk& talk)
@@ -105,12 +87,25 @@ Reply<v1::Target> TracingSession::Attach(v1::AttachTargetRequest request) {
 Reply<void> TracingSession::Define(v1::CreateProbesRequest request) {
   request.set_session(id_);
   if (targets_.empty()) return DefineIn(kKernel, std::move(request));
-  for (const auto& target : targets_) {
-    if (auto defined = DefineIn(target.name(), request); !defined) return defined;
-    TakeKernelLines(request);
+  const std::vector<v1::Target> targets = targets_;
+  for (const auto& target : targets) {
+    auto defined = DefineIn(target.name(), request);
+    if (defined) {
+      TakeKernelLines(request);
+    } else if (HasEnded(defined.error()) && targets_.size() > 1) {
+      GiveUp(target);
+    } else {
+      return defined;
+    }
   }
   later_ = std::move(request);
   return {};
+}
+
+// Before the stream runs.
+void TracingSession::GiveUp(const v1::Target& target) {
+  talk_.Note(fmt::format("{} ({}) has ended meanwhile", target.pid(), target.comm()));
+  std::erase_if(targets_, [&](const v1::Target& one) { return one.name() == target.name(); });
 }
 
 Reply<void> TracingSession::Join(const v1::Process& process, v1::AttachTargetRequest request) {
@@ -154,7 +149,7 @@ void TracingSession::Forget(const std::string& target) {
   request.set_name(target);
   static_cast<void>(api_.DetachTarget(request));  // of one that has ended: no holder any more
   for (const auto& probe : probes_)
-    if (IsIn(probe, target)) AddTo(past_, probe);
+    if (IsIn(probe, target)) AddTo(past_, TotalOf(probe));
   std::erase_if(probes_, [&](const v1::Probe& probe) { return IsIn(probe, target); });
   past_targets_ +=
       std::erase_if(targets_, [&](const v1::Target& one) { return one.name() == target; });
@@ -211,17 +206,25 @@ Reply<void> TracingSession::NoteEarlyEnds() {
 }
 
 Reply<void> TracingSession::Enable() {
-  return Switch(NamesOf(probes_), true);
+  for (const auto& parent : Parents()) {
+    auto switched = Switch(NamesIn(parent), true);
+    // Of one that has ended the stream tells.
+    if (!switched && !IsGone(switched.error())) return switched;
+  }
+  return {};
 }
 
 // A target that has just ended refuses: the others are disabled all the same.
 void TracingSession::Disable() {
-  for (const auto& parent : Parents()) {
-    std::vector<v1::Probe> its;
-    std::copy_if(probes_.begin(), probes_.end(), std::back_inserter(its),
-                 [&](const v1::Probe& probe) { return IsIn(probe, parent); });
-    static_cast<void>(Switch(NamesOf(its), false));
-  }
+  for (const auto& parent : Parents())
+    static_cast<void>(Switch(NamesIn(parent), false));
+}
+
+std::vector<std::string> TracingSession::NamesIn(const std::string& parent) const {
+  std::vector<std::string> names;
+  for (const auto& probe : probes_)
+    if (IsIn(probe, parent)) names.push_back(probe.name());
+  return names;
 }
 
 Reply<void> TracingSession::Switch(const std::vector<std::string>& names, bool enabled) {
@@ -247,6 +250,41 @@ void TracingSession::RememberProbes(const std::vector<std::string>& parents) {
     if (found->second.state() != v1::Probe::STATE_DISABLED) probe = found->second;
     *probe.mutable_counters() = found->second.counters();
   }
+}
+
+void TracingSession::TellSlowProbes() {
+  constexpr int kMostLooks = 20;
+  if (all_decided_ || slow_.size() > kMostTold || ++looks_ > kMostLooks) return;
+  all_decided_ = !others_come_;
+  for (const auto& parent : Parents()) {
+    if (parent == kKernel) continue;
+    auto listed = api_.ListProbes(parent);
+    if (!listed) continue;
+    for (const auto& probe : *listed) {
+      if (probe.undecided() || probe.state() == v1::Probe::STATE_PENDING) all_decided_ = false;
+      TellIfSlow(probe);
+    }
+  }
+}
+
+void TracingSession::TellIfSlow(const v1::Probe& probe) {
+  const bool is_trap =
+      probe.mechanism() == v1::MECHANISM_BOOSTED || probe.mechanism() == v1::MECHANISM_UNOPTIMIZED;
+  const bool is_told = slow_.size() > kMostTold || slow_.contains(probe.name());
+  if (!is_trap || is_told || probe.undecided() || probe.state() != v1::Probe::STATE_ARMED) return;
+  const bool is_ours = std::any_of(probes_.begin(), probes_.end(), [&](const v1::Probe& one) {
+    return one.name() == probe.name();
+  });
+  if (!is_ours) return;
+  slow_.insert(probe.name());
+  if (slow_.size() > kMostTold) {
+    talk_.Note("more probes are not jumps: 'probectl explain PLACE' tells why");
+    return;
+  }
+  talk_.Note(fmt::format("{}:{}/{} is no jump but {} ({}): {}",
+                         probe.kind() == v1::PROBE_KIND_RETURN ? 'r' : 'p', probe.group(),
+                         probe.event(), Meaning(probe.mechanism()), Word(probe.mechanism()),
+                         probe.reason()));
 }
 
 void TracingSession::DrainEnded() {
@@ -284,6 +322,7 @@ Reply<void> TracingSession::Finish() {
     return Left();
   }
   if (!pump_->stream_ended()) {
+    TellSlowProbes();
     // Disabled first, so that the counters are final and agree with the events still under way. A
     // target that has just ended refuses; its counters stand still anyway.
     if (others_come_) CollectEnded();
@@ -297,6 +336,8 @@ Reply<void> TracingSession::Finish() {
     if (targets_.empty()) DrainCounted();
     if (!targets_.empty()) pump_->WaitAllGone(Detach() ? kDrain : kSharedDrain);
   }
+  // What was given up in between counts, too.
+  if (!pump_->stream_ended()) RememberProbes(Parents());
   if (!pump_->stream_ended()) DeleteInKernel();
   auto end = pump_->Stop();
   Summarize();
@@ -327,21 +368,40 @@ Reply<void> TracingSession::Left() {
   return {};
 }
 
-void TracingSession::Summarize() {
-  std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started_;
-  const std::vector<v1::Probe> probes = others_come_ ? Totals() : probes_;
-  std::string text = fmt::format("{} events in {:.1f} s, {} lost, {} probes", pump_->hits(),
-                                 elapsed.count(), pump_->lost(), probes.size());
-  if (others_come_) text += fmt::format(", {} processes", past_targets_ + targets_.size());
-  talk_.Note(text);
-  for (const auto& probe : probes)
-    talk_.Note(DescribeProbe(probe));
+ProbeTotal TracingSession::TotalOf(const v1::Probe& probe) const {
+  return {.probe = probe, .shown = pump_->HitsOf(probe.id())};
 }
 
-std::vector<v1::Probe> TracingSession::Totals() const {
-  std::vector<v1::Probe> totals = past_;
-  for (const auto& probe : probes_)
-    AddTo(totals, probe);
+void TracingSession::Summarize() {
+  std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started_;
+  const std::vector<ProbeTotal> totals = Totals();
+  std::string text = fmt::format("{} in {:.1f} s, {} lost, {}", Plural(pump_->hits(), "event"),
+                                 elapsed.count(), pump_->lost(), Plural(totals.size(), "probe"));
+  if (others_come_) text += ", " + Plural(past_targets_ + targets_.size(), "process");
+  talk_.Note(text);
+  for (const auto& total : totals)
+    talk_.Note(DescribeTotal(total, PlaceOf(total.probe)));
+  if (pump_->lost() > 0)
+    talk_.Note(
+        "  lost: came faster than they were read; --filter, --sample or --rate leave some out");
+}
+
+// Which of several targets, where each has a line of its own.
+std::string TracingSession::PlaceOf(const v1::Probe& probe) const {
+  if (others_come_ || targets_.size() < 2) return {};
+  for (const auto& target : targets_)
+    if (IsIn(probe, target.name())) return fmt::format(" in {} ({})", target.pid(), target.comm());
+  return {};
+}
+
+std::vector<ProbeTotal> TracingSession::Totals() const {
+  std::vector<ProbeTotal> totals = past_;
+  for (const auto& probe : probes_) {
+    if (others_come_)
+      AddTo(totals, TotalOf(probe));
+    else
+      totals.push_back(TotalOf(probe));
+  }
   return totals;
 }
 

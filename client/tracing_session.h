@@ -5,14 +5,19 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "client/api.h"
 #include "client/event_pump.h"
+#include "client/probe_total.h"
 #include "client/talk.h"
 
 namespace probed::client {
+
+// The refusal is because that process is no more.
+bool HasEnded(const RemoteError& refusal);
 
 class TracingSession {
  public:
@@ -21,7 +26,7 @@ class TracingSession {
   // `request` without session.
   Reply<v1::Target> Attach(v1::AttachTargetRequest request);
   // Creates `request`'s probes (no parent, no session) in every target that was attached; what is
-  // the kernel's once, and alone where nothing was.
+  // the kernel's once, and alone where nothing was. Of several, those that have ended are left out.
   Reply<void> Define(v1::CreateProbesRequest request);
   // Once the stream runs: one more target, which gets what was defined in the others, enabled. A
   // process that is known already, or gone, is left alone. From then on the end of all targets is
@@ -36,6 +41,9 @@ class TracingSession {
   // Probes that were created disabled.
   Reply<void> Enable();
 
+  // Says of probes that turned out to be breakpoints that they are slow, and why; once of each.
+  void TellSlowProbes();
+
   EventPump& pump() { return *pump_; }
   // Those that have not been collected.
   const std::vector<v1::Target>& targets() const { return targets_; }
@@ -49,10 +57,15 @@ class TracingSession {
  private:
   Reply<void> Switch(const std::vector<std::string>& probes, bool enabled);
   void Disable();
+  std::vector<std::string> NamesIn(const std::string& parent) const;
   Reply<void> DefineLater(const v1::Target& target);
   void Forget(const std::string& target);
-  std::vector<v1::Probe> Totals() const;
+  void GiveUp(const v1::Target& target);
+  ProbeTotal TotalOf(const v1::Probe& probe) const;
+  std::vector<ProbeTotal> Totals() const;
+  std::string PlaceOf(const v1::Probe& probe) const;
   Reply<void> NoteEarlyEnds();
+  void TellIfSlow(const v1::Probe& probe);
   void RememberProbes(const std::vector<std::string>& parents);
   void NoteNotLeft(RemoteError error);
   Reply<void> Left();
@@ -72,9 +85,12 @@ class TracingSession {
   std::vector<v1::Probe> probes_;
   bool others_come_ = false;
   v1::CreateProbesRequest later_;  // for targets that come
-  std::vector<v1::Probe> past_;    // of targets that have ended: one for each definition
+  std::vector<ProbeTotal> past_;   // of targets that have ended: one for each definition
   size_t past_targets_ = 0;
   std::optional<RemoteError> not_left_;
+  std::set<std::string> slow_;  // probes that were told
+  bool all_decided_ = false;
+  int looks_ = 0;
   std::unique_ptr<EventPump> pump_;
 };
 

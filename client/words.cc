@@ -17,6 +17,21 @@ std::string_view Word(v1::Mechanism mechanism) {
   }
 }
 
+std::string_view Meaning(v1::Mechanism mechanism) {
+  switch (mechanism) {
+    case v1::MECHANISM_UNOPTIMIZED:
+      return "a breakpoint with a second trap: tens of microseconds a hit";
+    case v1::MECHANISM_BOOSTED:
+      return "a breakpoint: one trap, some ten microseconds a hit";
+    case v1::MECHANISM_OPTIMIZED:
+      return "a jump: no trap, tens of nanoseconds a hit";
+    case v1::MECHANISM_KERNEL:
+      return "a probe of the kernel's";
+    default:
+      return "no probe can stand there";
+  }
+}
+
 std::string_view Word(v1::Probe::State state) {
   switch (state) {
     case v1::Probe::STATE_PENDING:

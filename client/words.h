@@ -10,6 +10,8 @@
 namespace probed::client {
 
 std::string_view Word(v1::Mechanism mechanism);
+// What that costs, in a few words.
+std::string_view Meaning(v1::Mechanism mechanism);
 std::string_view Word(v1::Probe::State state);
 std::string_view Word(v1::Target::State state);
 std::string_view Word(v1::ProbeKind kind);

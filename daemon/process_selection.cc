@@ -79,9 +79,10 @@ bool IsAncestor(pid_t pid) {
   return false;
 }
 
-// Whom a stop would harm most: everybody waits for them, and we for some.
+// Whom a stop would harm most: everybody waits for them, and we for some. Other daemons and guards
+// of ours are among them.
 bool IsOneOfUs(pid_t pid) {
-  return pid == 1 || pid == ::getpid() || ExecutesFile("/proc/self/exe", pid) || IsAncestor(pid);
+  return pid == 1 || pid == ::getpid() || ExecutesFile("/proc/self/exe", pid);
 }
 
 bool IsBelow(std::string_view path, std::string_view group) {
@@ -113,7 +114,8 @@ bool IsSelected(const ProcessSelection& selection, pid_t pid) {
   if (!selection.cgroup.empty() &&
       !InGroup(pid, [&](const auto& path) { return IsBelow(path, selection.cgroup); }))
     return false;
-  if (!selection.mapped_file.empty() && (!Maps(selection.mapped_file, pid) || IsOneOfUs(pid)))
+  if (IsOneOfUs(pid)) return false;
+  if (!selection.mapped_file.empty() && (!Maps(selection.mapped_file, pid) || IsAncestor(pid)))
     return false;
   return selection.container.empty() || InGroup(pid, [&](const auto& path) {
            return path.find(selection.container) != std::string::npos;

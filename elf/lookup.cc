@@ -102,7 +102,9 @@ Error NotFound(const LookupContext& context, const std::string& name,
   Error error{.code = ErrorCode::kNotFound,
               .reason = "SYMBOL_NOT_FOUND",
               .message = fmt::format("{} has no symbol {}", context.path, name),
-              .hint = near.empty() ? "" : "did you mean " + list + "?",
+              .hint = near.empty() ? "'probectl symbols --path FILE' lists what there is; a "
+                                     "stripped file has what it exports, and offsets"
+                                   : "did you mean " + list + "?",
               .metadata = {{"symbol", name}, {"path", context.path}}};
   if (!near.empty()) error.metadata["suggestions"] = list;
   return error;

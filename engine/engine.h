@@ -51,7 +51,8 @@ struct ProbeInfo {
   ring::Sampling sampling{};
   ProbeState state = ProbeState::kPending;
   Mechanism mechanism = Mechanism::kNone;
-  std::string reason;  // why this mechanism and not a better one, or why pending
+  std::string reason;      // why this mechanism and not a better one, or why pending
+  bool undecided = false;  // a jump may still take the breakpoint's place
   ProbeCounters counters;
 };
 

@@ -102,6 +102,7 @@ Result<CreateOutcome> Engine::CreateInTarget(
     TargetId target, const std::vector<std::string>& lines, const CreateOptions& options,
     const std::function<void(std::vector<LineError>&)>& make_others) {
   std::vector<int> family;
+  bool before_exec = false;
   PROBED_TRY(auto group, state_->Run([&]() -> Result<std::shared_ptr<probe::ProbeGroup>> {
     Target* found = state_->FindTarget(target);
     if (found == nullptr || found->state == nullptr) return TargetNotFound(target);
@@ -110,10 +111,12 @@ Result<CreateOutcome> Engine::CreateInTarget(
     }
     for (const auto* state : found->group->processes)
       family.push_back(state->id.pid);
+    before_exec = found->state->process.awaiting_exec();
     return found->group;
   }));
   PROBED_TRY(auto space, probe::AddressSpace::Read(target.pid));
   TargetNamespace names(target.pid, space, state_->files, std::move(family));
+  if (before_exec) names.set_before_exec();
   auto& definitions =
       state_->definitions.try_emplace(group->root, lang::Dialect::kExtended).first->second;
   ProbeRequest request(definitions, space, names, options);

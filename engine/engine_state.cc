@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/probe/fork.h"
@@ -18,6 +19,19 @@ constexpr size_t kMostEndedTargets = 64;
 kernel::Owner Ourselves() {
   const auto stat = sys::ReadTaskStat(getpid());
   return {.pid = getpid(), .start_ticks = stat.ok() ? stat->start_ticks : 0};
+}
+
+// As ListSites has them: entry and return probes of one address have one each; breakpoints that the
+// engine needs for itself have none.
+uint32_t CountListed(const probe::SiteTable& sites) {
+  uint32_t count = 0;
+  for (const probe::Site* site : sites.Sorted()) {
+    for (const auto kind : {lang::ProbeKind::kEntry, lang::ProbeKind::kReturn}) {
+      count += std::any_of(site->probes().begin(), site->probes().end(),
+                           [kind](const auto& probe) { return probe->definition->kind == kind; });
+    }
+  }
+  return count;
 }
 
 }  // namespace
@@ -109,7 +123,7 @@ TargetInfo Engine::State::Describe(const Target& target) const {
                     .comm = process.comm(process.pid()),
                     .state = TargetState::kRunning,
                     .threads = static_cast<uint32_t>(process.threads().size()),
-                    .sites = static_cast<uint32_t>(target.state->sites.armed_count()),
+                    .sites = CountListed(target.state->sites),
                     .attach_stop_ns = process.max_stop_ns(),
                     .stop_total_ns = process.total_stop_ns()};
 }
@@ -148,6 +162,7 @@ ProbeInfo Engine::State::Describe(const probe::Probe& probe, const SiteIndex& si
     const probe::Site& site = *found->second;
     info.mechanism = site.mechanism();
     info.reason = site.reason();
+    info.undecided = site.undecided();
     if (!site.place().symbol.empty()) info.symbol = site.place().symbol;
   } else if (info.reason.empty()) {
     info.reason = "the file is not mapped";

@@ -48,7 +48,10 @@ bool TargetNamespace::Gone() const {
 
 // A bare name is that of a mapped file, or of one in the usual directories.
 std::string TargetNamespace::HintFor(const std::string& path) const {
-  if (path.find('/') != std::string::npos) return {};
+  if (path.starts_with('/')) return {};
+  if (path.find('/') != std::string::npos)
+    return "A relative path begins in a directory that the daemon does not know: write the whole "
+           "path.";
   std::string hint = fmt::format(
       "The process has no file called {} mapped, nor is there one in the usual directories", path);
   for (const auto& module : space_.map().modules()) {
@@ -102,6 +105,7 @@ lang::CallingConvention TargetNamespace::ConventionAt(const std::string& path, u
 }
 
 std::string TargetNamespace::WhoDefines(const std::string& symbol, const std::string& except) {
+  if (before_exec_) return "";
   for (const auto& module : space_.map().modules()) {
     if (module.inode == 0 || module.path == except) continue;
     auto file = files_.Open(space_.Refer(module), fmt::format("/proc/{}/root", pid_));

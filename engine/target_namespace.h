@@ -29,6 +29,8 @@ class TargetNamespace final : public lang::FileNamespace {
   Result<void> LookupProcess(int pid) override;
   lang::CallingConvention ConventionAt(const std::string& path, uint64_t offset) override;
 
+  // What it has mapped is of another program, which it is about to leave.
+  void set_before_exec() { before_exec_ = true; }
   // The process has ended: every path fails to be found in it.
   bool Gone() const;
   Result<std::shared_ptr<const elf::File>> Open(const std::string& path);
@@ -55,6 +57,7 @@ class TargetNamespace final : public lang::FileNamespace {
   std::map<std::string, Result<std::shared_ptr<const elf::File>>> opened_;
   std::optional<Error> symbol_error_;
   std::string remark_;
+  bool before_exec_ = false;
 };
 
 }  // namespace probed::engine

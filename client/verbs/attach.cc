@@ -25,11 +25,15 @@ ExitCode Hold(const TraceOptions& options, const v1::FindProcessesRequest& selec
   });
 }
 
+bool IsForWantOfADaemon(const Error& error) {
+  return error.reason == "NO_DAEMON" || error.reason == "PRIVATE_DAEMON_IS_NEW";
+}
+
 // A daemon that ends with us cannot hold a target.
 Result<Endpoint> FindEndpoint(const EndpointOptions& options, bool tracing) {
   auto endpoint =
       client::FindEndpoint(options, tracing ? Fallback::kPrivateDaemon : Fallback::kNone);
-  if (endpoint.ok() || tracing || endpoint.error().reason != "NO_DAEMON") return endpoint;
+  if (endpoint.ok() || tracing || !IsForWantOfADaemon(endpoint.error())) return endpoint;
   Error error = std::move(endpoint).error();
   error.hint =
       "definitions (-e), for which a private daemon is enough; one that holds a target beyond this "

@@ -30,7 +30,7 @@ ExitCode Define(const DefineOptions& options, Api& api, Talk& talk) {
   request.set_disabled(options.disabled);
   request.set_validate_only(options.dry_run);
   auto created = api.CreateProbes(request);
-  if (!created) return talk.Fail(created.error());
+  if (!created) return talk.Fail(options.definitions.AsTyped(*lines, "", created.error()));
   for (const auto& probe : created->probes()) {
     PrintLine(options.json ? ProbeJson(probe) : ProbeLine(probe));
   }

@@ -1,9 +1,9 @@
 // probectl delete: take probes out, all that were named or none.
 
-#include <fmt/format.h>
-
 #include <memory>
 
+#include "base/plural.h"
+#include "client/typed_places.h"
 #include "client/verbs/connect.h"
 #include "client/verbs/find_target.h"
 #include "client/verbs/options.h"
@@ -20,10 +20,13 @@ struct DeleteOptions {
 ExitCode Delete(const DeleteOptions& options, Api& api, Talk& talk) {
   auto parent = FindParent(api, options.target);
   if (!parent) return talk.Fail(parent.error());
-  auto names = SelectProbes(api, *parent, options.probes);
+  std::vector<std::string> selectors;
+  for (const auto& probe : options.probes)
+    selectors.push_back(AbsoluteLine(probe, lang::Dialect::kExtended));
+  auto names = SelectProbes(api, *parent, selectors);
   if (!names) return talk.Fail(names.error());
   if (auto deleted = api.DeleteProbes(*names); !deleted) return talk.Fail(deleted.error());
-  talk.Note(fmt::format("{} probes deleted", names->size()));
+  talk.Note(Plural(names->size(), "probe") + " deleted");
   return ExitCode::kOk;
 }
 

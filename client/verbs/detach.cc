@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/plural.h"
 #include "client/verbs/connect.h"
 #include "client/verbs/find_target.h"
 #include "client/verbs/options.h"
@@ -23,9 +24,10 @@ ExitCode DetachOne(const std::string& name, Api& api, Talk& talk) {
   request.set_name(name);
   auto report = api.DetachTarget(request);
   if (!report) return talk.Fail(report.error());
-  talk.Note(fmt::format("{}: {} sites restored, {} bytes verified, {} return addresses put back",
-                        name, report->sites_restored(), report->bytes_verified(),
-                        report->returns_restored()));
+  talk.Note(fmt::format("{}: {} restored, {} verified, {} put back", name,
+                        Plural(report->sites_restored(), "site"),
+                        Plural(report->bytes_verified(), "byte"),
+                        Plural(report->returns_restored(), "return address")));
   if (!report->warning().empty()) talk.Warn(report->warning());
   return report->warning().empty() ? ExitCode::kOk : ExitCode::kFailure;
 }

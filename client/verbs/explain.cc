@@ -5,14 +5,17 @@
 
 #include <memory>
 
+#include "base/plural.h"
 #include "client/json_writer.h"
 #include "client/lines.h"
+#include "client/typed_places.h"
 #include "client/verbs/connect.h"
 #include "client/verbs/explain_stats.h"
 #include "client/verbs/find_target.h"
 #include "client/verbs/options.h"
 #include "client/verbs/verbs.h"
 #include "client/words.h"
+#include "engine/lang/place.h"
 
 namespace probed::client {
 namespace {
@@ -51,12 +54,14 @@ std::string Json(const v1::ExplainLocationResponse& place) {
 std::string Text(const v1::ExplainLocationResponse& place) {
   std::string text = fmt::format("{}:0x{:x}\n", place.path(), place.offset());
   if (!place.symbol().empty()) {
-    text += fmt::format("  symbol       {} ({} bytes)\n", place.symbol(), place.function_size());
+    text += fmt::format("  symbol       {} ({})\n", place.symbol(),
+                        Plural(place.function_size(), "byte"));
   }
   if (!place.instruction().empty())
     text += fmt::format("  instruction  {}  [{}]\n", place.instruction(), place.bytes());
   if (!place.on_boundary()) text += "  boundary     no: inside an instruction\n";
-  text += fmt::format("  mechanism    {}", Word(place.mechanism()));
+  text +=
+      fmt::format("  mechanism    {} ({})", Word(place.mechanism()), Meaning(place.mechanism()));
   if (!place.reason().empty()) text += fmt::format("\n  because      {}", place.reason());
   if (!place.tactic().empty()) {
     text +=
@@ -66,11 +71,16 @@ std::string Text(const v1::ExplainLocationResponse& place) {
   return text;
 }
 
+std::string PlaceOf(const std::string& location, const std::string& target) {
+  const size_t end = std::min(lang::PathEnd(location, lang::Dialect::kExtended), location.size());
+  return AbsoluteFile(location.substr(0, end), target) + location.substr(end);
+}
+
 ExitCode ExplainFile(const ExplainOptions& options, const std::string& target, Api& api,
                      Talk& talk) {
   v1::ExplainFileRequest request;
   request.set_parent(target);
-  request.set_path(options.location);
+  request.set_path(AbsoluteFile(options.location, target));
   auto file = api.ExplainFile(request);
   if (!file) return talk.Fail(file.error());
   PrintLine(options.json ? StatsJson(*file) : StatsText(*file));
@@ -83,7 +93,7 @@ ExitCode Explain(const ExplainOptions& options, Api& api, Talk& talk) {
   if (options.stats) return ExplainFile(options, *target, api, talk);
   v1::ExplainLocationRequest request;
   request.set_parent(*target);
-  request.set_location(options.location);
+  request.set_location(options.kernel ? options.location : PlaceOf(options.location, *target));
   auto place = api.ExplainLocation(request);
   if (!place) return talk.Fail(place.error());
   PrintLine(options.json ? Json(*place) : Text(*place));

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "base/plural.h"
 #include "client/json_writer.h"
 #include "client/words.h"
 
@@ -46,8 +47,9 @@ std::string_view OrDash(const std::string& text) {
 
 std::string StatsText(const v1::ExplainFileResponse& file) {
   Counts total = Total(file);
-  std::string text = fmt::format("{}: {} exported functions, {} instructions\n", file.path(),
-                                 total.functions, total.instructions);
+  std::string text =
+      fmt::format("{}: {}, {}\n", file.path(), Plural(total.functions, "exported function"),
+                  Plural(total.instructions, "instruction"));
   text += fmt::format("  {:<12} {:<12} {:<22} {:>16} {:>17}", "mechanism", "by", "no plain jump",
                       "function entries", "instructions");
   std::map<v1::Mechanism, Counts> by_mechanism;
@@ -60,6 +62,8 @@ std::string StatsText(const v1::ExplainFileResponse& file) {
   }
   for (const auto& [mechanism, counts] : by_mechanism)
     text += '\n' + Row(Word(mechanism), "in all", "", counts, total);
+  for (const auto& [mechanism, counts] : by_mechanism)
+    text += fmt::format("\n  {}: {}", Word(mechanism), Meaning(mechanism));
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/plural.h"
 #include "client/json_writer.h"
 #include "client/lines.h"
 #include "client/verbs/connect.h"
@@ -53,7 +54,8 @@ ExitCode Set(const std::vector<std::string>& names, const std::string& filter, A
     }
   }
   if (set > 0)
-    talk.Note(fmt::format("{} probes {}", set, filter == "0" ? "unfiltered" : "filtered"));
+    talk.Note(
+        fmt::format("{} {}", Plural(set, "probe"), filter == "0" ? "unfiltered" : "filtered"));
   return worst != ExitCode::kOk && set > 0 ? ExitCode::kPartial : worst;
 }
 

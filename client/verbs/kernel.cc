@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/plural.h"
 #include "client/json_writer.h"
 #include "client/lines.h"
 #include "client/verbs/connect.h"
@@ -85,8 +86,9 @@ ExitCode Kernel(const KernelOptions& options, Api& api, Talk& talk) {
     return ExitCode::kOk;
   }
   PrintAll(kprobes->installed(), options.json);
-  talk.Note(fmt::format("{} kprobes, {} places on the blacklist; kprobes are {}, jumps are {}",
-                        kprobes->installed_size(), kprobes->blacklist_size(),
+  talk.Note(fmt::format("{}, {} on the blacklist; kprobes are {}, jumps are {}",
+                        Plural(kprobes->installed_size(), "kprobe"),
+                        Plural(kprobes->blacklist_size(), "place"),
                         Switch(kprobes->has_armed(), kprobes->armed()),
                         Switch(kprobes->has_optimization(), kprobes->optimization())));
   return ExitCode::kOk;

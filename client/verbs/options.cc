@@ -8,6 +8,8 @@
 
 #include "client/input.h"
 #include "client/json_writer.h"
+#include "client/meant_line.h"
+#include "client/typed_places.h"
 
 namespace probed::client {
 namespace {
@@ -16,8 +18,10 @@ const std::map<std::string, Color> kColors = {
     {"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}};
 const std::map<std::string, lang::Dialect> kDialects = {{"kernel", lang::Dialect::kKernel},
                                                         {"extended", lang::Dialect::kExtended}};
-// Whether the kernel is asked for; nothing else can be.
-const std::map<std::string, bool> kMechanisms = {{"best", false}, {"kernel", true}};
+const std::map<std::string, MechanismChoice> kMechanisms = {
+    {"best", MechanismChoice::kBest},
+    {"breakpoint", MechanismChoice::kBreakpoint},
+    {"kernel", MechanismChoice::kKernel}};
 const std::map<std::string, Format> kFormats = {{"trace", Format::kTrace}, {"json", Format::kJson}};
 
 template <class Enum>
@@ -153,8 +157,9 @@ void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options) {
       ->type_name("FILE");
   AddDialectOption(verb, options.dialect);
   verb.add_flag("--force", options.force, "Allow an offset that is not an instruction boundary");
-  AddChoice(verb, "--mechanism", options.in_kernel, kMechanisms,
-            "best (the default), or kernel: kernel uprobes, which every process hits");
+  AddChoice(verb, "--mechanism", options.mechanism, kMechanisms,
+            "best (the default: a jump where that is safe), breakpoint (never a jump), or kernel "
+            "(kernel uprobes, which every process hits)");
   verb.add_option("--max-active", options.max_active,
                   "Return probe instances at once, where a definition says nothing")
       ->type_name("N");
@@ -198,7 +203,8 @@ Result<std::vector<std::string>> DefinitionOptions::Lines() const {
 
 v1::CreateProbesRequest DefinitionOptions::Request(const std::vector<std::string>& lines) const {
   v1::CreateProbesRequest request;
-  request.mutable_definitions()->Assign(lines.begin(), lines.end());
+  for (const auto& line : lines)
+    request.add_definitions(AbsoluteLine(line, dialect));
   request.set_dialect(dialect == lang::Dialect::kKernel ? v1::DIALECT_KERNEL
                                                         : v1::DIALECT_EXTENDED);
   request.set_force(force);
@@ -206,10 +212,18 @@ v1::CreateProbesRequest DefinitionOptions::Request(const std::vector<std::string
   request.set_max_active(max_active);
   request.set_string_limit(string_limit);
   request.set_filter(filter);
-  if (in_kernel) request.set_mechanism(v1::MECHANISM_KERNEL);
+  if (mechanism == MechanismChoice::kKernel) request.set_mechanism(v1::MECHANISM_KERNEL);
+  request.set_no_optimization(mechanism == MechanismChoice::kBreakpoint);
   if (auto every = NumberIn(sample, "1/", "")) request.mutable_sampling()->set_every(*every);
   if (auto limit = NumberIn(rate, "", "/s")) request.mutable_sampling()->set_per_second(*limit);
   return request;
+}
+
+RemoteError DefinitionOptions::AsTyped(const std::vector<std::string>& lines,
+                                       const std::string& program, RemoteError refusal) const {
+  ShowAsTyped(lines, dialect, refusal);
+  SuggestMeantLine(lines, dialect, program, refusal);
+  return refusal;
 }
 
 void AddStreamOptions(CLI::App& verb, StreamOptions& options) {

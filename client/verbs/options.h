@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/invocation.h"
+#include "client/remote_error.h"
 #include "engine/lang/definition_set.h"
 #include "probed/v1/probes.pb.h"
 
@@ -20,6 +21,8 @@ CLI::Validator Positive();
 
 void AddDialectOption(CLI::App& verb, lang::Dialect& dialect);
 
+enum class MechanismChoice : uint8_t { kBest, kBreakpoint, kKernel };
+
 // Definition lines of -e and -f, in the order given.
 struct DefinitionOptions {
   std::vector<std::string> expressions;
@@ -30,15 +33,18 @@ struct DefinitionOptions {
   uint32_t max_active = 0;
   uint32_t string_limit = 0;
   std::string filter;
-  bool in_kernel = false;  // --mechanism kernel
+  MechanismChoice mechanism = MechanismChoice::kBest;
   std::string sample;
   std::string rate;
 
   // All lines; blank lines and comments are left out. Errors: a file that cannot be read,
   // NOT_UTF8 (the API carries UTF-8 only).
   Result<std::vector<std::string>> Lines() const;
-  // A request without parent and session.
+  // A request without parent and session; paths in it are absolute.
   v1::CreateProbesRequest Request(const std::vector<std::string>& lines) const;
+  // A refusal of that request, in terms of `lines`. `program`: the file of the process, if known.
+  RemoteError AsTyped(const std::vector<std::string>& lines, const std::string& program,
+                      RemoteError refusal) const;
 };
 void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options);
 // Not for `run`, whose program has mapped nothing yet.

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <fstream>
 
+#include "client/typed_places.h"
 #include "client/verbs/options.h"
 
 namespace probed::client {
@@ -65,7 +66,7 @@ int ParentOf(int pid) {
 
 bool IsNotMeant(const ProcessOptions& options, int pid) {
   if (pid == ::getpid()) return true;
-  if (options.mapped_file.empty()) return false;
+  if (!options.pids.empty()) return false;
   constexpr int kMostGenerations = 64;  // pids are reused while we look
   int ancestor = ::getppid();
   for (int i = 0; i < kMostGenerations && ancestor > 0; ++i, ancestor = ParentOf(ancestor))
@@ -105,10 +106,10 @@ Result<v1::FindProcessesRequest> SelectionOf(const ProcessOptions& options) {
                  .metadata = {}};
   }
   request.set_name(options.name);
-  request.set_executable(options.executable);
+  request.set_executable(AbsolutePath(options.executable));
   request.set_cgroup(options.cgroup);
   request.set_container(options.container);
-  request.set_mapped_file(options.mapped_file);
+  request.set_mapped_file(AbsolutePath(options.mapped_file));
   if (!options.user.empty()) {
     PROBED_TRY(const uint32_t uid, UserId(options.user));
     request.set_uid(uid);
@@ -124,7 +125,12 @@ Reply<std::vector<int>> FindPids(const ProcessOptions& options, v1::FindProcesse
     if (!found) return tl::unexpected(std::move(found).error());
     std::vector<int> pids;
     for (const auto& process : found->processes()) {
-      if (!IsNotMeant(options, process.pid())) pids.push_back(process.pid());
+      if (!IsNotMeant(options, process.pid())) {
+        pids.push_back(process.pid());
+      } else if (!waiting && process.pid() != ::getpid()) {
+        talk.Note(
+            fmt::format("{} ({}) is left out: it waits for us", process.pid(), process.comm()));
+      }
     }
     if (!pids.empty()) return pids;
     if (!options.wait && !options.others_come()) return tl::unexpected(NoSuchProcess(options));

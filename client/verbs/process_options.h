@@ -34,8 +34,8 @@ void AddProcessOptions(CLI::App& verb, ProcessOptions& options);
 // NO_SELECTION, NO_SUCH_USER: what the command line alone tells.
 Result<v1::FindProcessesRequest> SelectionOf(const ProcessOptions& options);
 
-// Whether it would be the end of us if that process waited: we, and who is asked for every process
-// that maps a file, those that we descend from.
+// Whether it might be the end of us if that process waited: we, and those that we descend from,
+// unless they were named by number.
 bool IsNotMeant(const ProcessOptions& options, int pid);
 
 // Their pids, at least one. With `wait`, or when others may come, this waits, without end, until

@@ -63,7 +63,8 @@ class Runner {
     if (auto target = session_.Attach(attach); !target) return tl::unexpected(target.error());
     if (!lines.empty()) {
       auto defined = session_.Define(options_.definitions.Request(lines));
-      if (!defined) return defined;
+      if (!defined)
+        return tl::unexpected(options_.definitions.AsTyped(lines, "", std::move(defined).error()));
     }
     return session_.Stream(options_.stream.count, *output.writer, output.output);
   }

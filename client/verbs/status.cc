@@ -90,9 +90,10 @@ void AddStatus(CLI::App& app, Invocation& invocation) {
                            "Whether the daemon answers, and what it can do. With --quiet the exit "
                            "status alone tells.",
                            [json, &invocation](Talk& talk) {
-                             return WithDaemon(invocation, talk, [&](Api& api) {
-                               return Status(*json, invocation, api, talk);
-                             });
+                             return WithDaemon(
+                                 invocation, talk,
+                                 [&](Api& api) { return Status(*json, invocation, api, talk); },
+                                 Fallback::kOnRequest);
                            });
   AddJsonOption(*verb, *json);
 }

@@ -6,8 +6,9 @@ namespace probed::client {
 
 Result<StreamOutput> OpenStreamOutput(const StreamOptions& options) {
   PROBED_TRY(Output output, Output::Open(options.output));
-  return StreamOutput{std::move(output),
-                      options.format == Format::kJson ? MakeJsonWriter() : MakeTraceWriter()};
+  const Controls controls = output.is_terminal() ? Controls::kEscaped : Controls::kAsTheyAre;
+  auto writer = options.format == Format::kJson ? MakeJsonWriter() : MakeTraceWriter(controls);
+  return StreamOutput{std::move(output), std::move(writer)};
 }
 
 bool CheckWritten(const Output& output, Talk& talk) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/plural.h"
 #include "client/verbs/connect.h"
 #include "client/verbs/find_target.h"
 #include "client/verbs/options.h"
@@ -23,8 +24,8 @@ ExitCode SwitchProbes(const SwitchOptions& options, Switch wanted, Api& api, Tal
   if (!names) return talk.Fail(names.error());
   auto changed = api.SetProbesEnabled(*names, wanted == Switch::kOn);
   if (!changed) return talk.Fail(changed.error());
-  talk.Note(
-      fmt::format("{} probes {}", changed->size(), wanted == Switch::kOn ? "enabled" : "disabled"));
+  talk.Note(fmt::format("{} {}", Plural(changed->size(), "probe"),
+                        wanted == Switch::kOn ? "enabled" : "disabled"));
   return ExitCode::kOk;
 }
 

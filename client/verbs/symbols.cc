@@ -6,6 +6,7 @@
 
 #include "client/json_writer.h"
 #include "client/lines.h"
+#include "client/typed_places.h"
 #include "client/verbs/connect.h"
 #include "client/verbs/find_target.h"
 #include "client/verbs/options.h"
@@ -146,7 +147,7 @@ ExitCode Symbols(const SymbolOptions& options, Api& api, Talk& talk) {
   if (options.modules) return Modules(options, *parent, api, talk);
   v1::SearchSymbolsRequest request;
   request.set_parent(*parent);
-  request.set_path(options.path);
+  request.set_path(AbsoluteFile(options.path, *parent));
   request.set_pattern(options.pattern);
   auto symbols = api.SearchSymbols(request, options.limit);
   if (!symbols) return talk.Fail(symbols.error());

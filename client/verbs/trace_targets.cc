@@ -17,6 +17,14 @@ v1::AttachTargetRequest RequestFor(int pid, const TraceOptions& options) {
   return request;
 }
 
+Error AllHaveEnded() {
+  return {.code = ErrorCode::kNotFound,
+          .reason = "NO_SUCH_PROCESS",
+          .message = "every process that was found has ended meanwhile",
+          .hint = "--join takes those that start later, too; 'run' starts one",
+          .metadata = {}};
+}
+
 bool NothingAttached(ExitCode code) {
   return code != ExitCode::kOk && code != ExitCode::kPartial;
 }
@@ -58,7 +66,9 @@ ExitCode SetUp(const TraceOptions& options, const std::vector<int>& pids,
   if (NothingAttached(attached)) return attached;
   auto begun = Begin(options, lines, session, output);
   if (begun) return attached;
-  ExitCode code = talk.Fail(begun.error());
+  const auto& targets = session.targets();
+  const std::string program = targets.empty() ? "" : targets.front().executable();
+  ExitCode code = talk.Fail(options.definitions.AsTyped(lines, program, begun.error()));
   static_cast<void>(session.Finish());
   return code;
 }
@@ -73,11 +83,15 @@ ExitCode AttachAll(const TraceOptions& options, const std::vector<int>& pids, Ta
     auto target = attach(RequestFor(pid, options));
     if (target) {
       ++attached;
+    } else if (options.processes.pids.empty() && HasEnded(target.error())) {
+      talk.Note(fmt::format("{} has ended meanwhile", pid));
     } else {
       ExitCode code = talk.Fail(target.error());
       if (worst == ExitCode::kOk) worst = code;
     }
   }
+  const bool all_ended = attached == 0 && worst == ExitCode::kOk && !pids.empty();
+  if (all_ended) return talk.Fail(AllHaveEnded());
   return worst != ExitCode::kOk && attached != 0 ? ExitCode::kPartial : worst;
 }
 
@@ -100,6 +114,7 @@ ExitCode TraceTargets(const TraceOptions& options,
                         DescribeTargets(session), selection ? "detaches" : "ends it"));
   StopOptions stop;
   stop.duration_seconds = options.stream.duration_seconds;
+  stop.each_second = [&] { session.TellSlowProbes(); };
   std::optional<Joiner> joiner;
   if (selection && options.processes.others_come()) {
     joiner.emplace(options.processes, *selection, RequestFor(0, options), api, session, talk);

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/plural.h"
 #include "client/stop_watch.h"
 #include "client/verbs/connect.h"
 #include "client/verbs/find_target.h"
@@ -65,7 +66,7 @@ ExitCode Watch(WatchOptions options, Api& api, Signals& signals, Talk& talk) {
   signals.LetInterruptsEndUs();
   auto end = pump.Stop();
   if (!end) return talk.Fail(end.error());
-  talk.Note(fmt::format("{} events, {} lost", pump.hits(), pump.lost()));
+  talk.Note(fmt::format("{}, {} lost", Plural(pump.hits(), "event"), pump.lost()));
   return CheckWritten(output->output, talk) ? ExitCodeOf(reason, talk) : ExitCode::kFailure;
 }
 

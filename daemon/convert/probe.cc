@@ -108,6 +108,7 @@ v1::Probe ToProto(const engine::ProbeInfo& probe) {
   out.set_state(ToProto(probe.state));
   out.set_mechanism(ToProto(probe.mechanism));
   out.set_reason(Utf8(probe.reason));
+  out.set_undecided(probe.undecided);
   *out.mutable_counters() = ToProto(probe.counters);
   if (probe.schema) {
     out.set_kind(ToProto(probe.schema->kind));

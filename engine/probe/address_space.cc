@@ -45,6 +45,15 @@ Result<struct stat> StatInRoot(pid_t pid, const std::string& path) {
   return status;
 }
 
+// Of the client, which has sent us the path, we know no directory.
+Error NotAbsolute(const std::string& path) {
+  return Error{.code = ErrorCode::kInvalidArgument,
+               .reason = "PATH_NOT_ABSOLUTE",
+               .message = path + " is relative to a directory that is not known here",
+               .hint = "write the absolute path",
+               .metadata = {{"errno", std::to_string(ENOENT)}}};
+}
+
 bool IsFile(const std::string& path, uint64_t inode) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && status.st_ino == inode;
@@ -112,6 +121,8 @@ Result<FileReference> AddressSpace::Resolve(const std::string& path) const {
       if (StatInRoot(pid_, candidate).ok()) return Resolve(candidate);
     }
   }
+  const bool is_relative = path.find('/') != std::string::npos && path.front() != '/';
+  if (is_relative) return NotAbsolute(path);
   auto status = StatInRoot(pid_, path);
   if (status.ok()) {
     if (const auto* module = FindStat(status->st_dev, status->st_ino, path)) return Refer(*module);

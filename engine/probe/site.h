@@ -50,6 +50,10 @@ class Site {
   const arch::Instruction& instruction() const { return instruction_; }
   Mechanism mechanism() const;
   std::string reason() const;
+  // The optimizer has not told yet whether a jump takes the breakpoint's place.
+  bool undecided() const {
+    return armed_ && copy_.boosted && optimization_ == nullptr && obstacle_.empty();
+  }
 
   // The out-of-line copy; only what can be emulated may do without.
   void set_copy(RemoteAddr address, arch::OutOfLineCopy copy);

@@ -131,9 +131,4 @@ uint8_t SiteTable::OriginalByte(RemoteAddr address, uint8_t present) const {
   return site != nullptr && site->armed() ? site->instruction().bytes[0] : present;
 }
 
-size_t SiteTable::armed_count() const {
-  return static_cast<size_t>(std::count_if(
-      sites_.begin(), sites_.end(), [](const auto& entry) { return entry.second->armed(); }));
-}
-
 }  // namespace probed::probe

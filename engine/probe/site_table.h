@@ -53,7 +53,6 @@ class SiteTable {
   // The program's own byte at a place that holds `present` now.
   uint8_t OriginalByte(RemoteAddr address, uint8_t present) const;
   size_t size() const { return sites_.size(); }
-  size_t armed_count() const;
 
  private:
   std::map<RemoteAddr, std::unique_ptr<Site>> sites_;

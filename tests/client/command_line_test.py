@@ -180,8 +180,20 @@ class Search(unittest.TestCase):
 
     def test_private_on_request(self):
         self.fake_daemon("bin")
-        self.run_probectl("list", "--address", "private")
+        self.run_probectl("status", "--address", "private")
         self.assertRegex(self.started(), rf"^{self.home}/bin/probed --private-fd \d+\n$")
+
+    def test_private_is_refused_where_it_would_know_nothing(self):
+        self.fake_daemon("bin")
+        for words in (["optimization", "off"], ["list"], ["targets"], ["sites"], ["profile"],
+                      ["watch"], ["define", "--pid", "1", "-e", "p /bin/sh:1"], ["enable", "a"],
+                      ["disable", "a"], ["delete", "a"], ["filter", "a", "b"], ["trigger", "a"],
+                      ["detach", "--all"], ["attach", "--pid", "1"]):
+            with self.subTest(words):
+                done = self.run_probectl(*words, "--address", "private")
+                self.assertEqual(done.returncode, USAGE, done.stderr)
+                self.assertIn("PRIVATE_DAEMON_IS_NEW", done.stderr)
+        self.assertEqual(self.started(), "")
 
     def test_command_never_runs_without_its_probes(self):
         self.fake_daemon("bin")

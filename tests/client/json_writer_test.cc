@@ -17,6 +17,7 @@ TEST(JsonString, PlainAndEscaped) {
   EXPECT_EQ(Quoted("abc"), R"("abc")");
   EXPECT_EQ(Quoted("a\"b\\c\n\t\r"), R"("a\"b\\c\n\t\r")");
   EXPECT_EQ(Quoted(std::string_view("\0\x1f\x7f", 3)), R"("\u0000\u001f\u007f")");
+  EXPECT_EQ(Quoted("\xc2\x9b[\xc2\xa0"), "\"\\u009b[\xc2\xa0\"") << "terminals obey C1";
 }
 
 TEST(JsonString, Utf8PassesAndOtherBytesAreEscaped) {

@@ -172,7 +172,7 @@ class Events(Kernel):
         tracer.signal(signal.SIGINT)
         self.assertEqual(tracer.finish(20), 0, tracer.err)
         self.assertEqual([record.pid for record in trace.records(tracer.out)], pids)
-        self.assertIn("p:my/a  hits 20  missed 0  lost 0", tracer.err)
+        self.assertIn("p:my/a  hits 20  shown 20  missed 0  lost 0", tracer.err)
 
 
 class Endings(Kernel):

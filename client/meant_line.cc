@@ -1,0 +1,104 @@
+#include "client/meant_line.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+#include <utility>
+
+#include "engine/lang/line.h"
+
+namespace probed::client {
+namespace {
+
+using lang::LineDestination;
+
+// bpftrace's names of uprobes.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kKinds = {{
+    {"uprobe:", "p "},
+    {"u:", "p "},
+    {"uretprobe:", "r "},
+    {"ur:", "r "},
+}};
+
+constexpr char kOfSourceLines[] =
+    "PATH:SYMBOL+OFFSET, as lines of source are not known here; of a program with debug "
+    "information gdb -batch -ex 'info line FILE:LINE' PATH tells it";
+
+bool IsOfAProbe(const std::string& kind) {
+  return kind[0] == 'p' || kind[0] == 'r';
+}
+
+// p:my/work work: a function without its file is the kernel's.
+std::string WithProgram(std::vector<std::string> tokens, const std::string& program) {
+  std::string& place = tokens[1];
+  const bool is_name = place.find_first_of("/:") == std::string::npos &&
+                       (place[0] == '_' || std::isalpha(static_cast<unsigned char>(place[0])) != 0);
+  if (!is_name) return {};
+  place = (program.empty() ? "PATH" : program) + ":" + place;
+  return lang::JoinTokens(tokens);
+}
+
+// bpftrace's filters and actions have no place in a definition.
+std::vector<std::string> WithoutAction(std::vector<std::string> tokens) {
+  const auto action = std::find_if(tokens.begin() + 1, tokens.end(), [](const std::string& token) {
+    return token[0] == '{' || token[0] == '/';
+  });
+  tokens.erase(action, tokens.end());
+  return tokens;
+}
+
+// PATH:prog.c:42, prog.c:42
+bool IsSourceLine(std::string_view place) {
+  const size_t colon = place.rfind(':');
+  if (colon == std::string_view::npos) return false;
+  const std::string_view file = place.substr(0, colon);
+  const std::string_view line = place.substr(colon + 1);
+  const std::string_view ending = file.substr(std::min(file.rfind('.'), file.size()));
+  constexpr std::array<std::string_view, 9> kEndings = {".c",   ".cc", ".cpp", ".cxx", ".h",
+                                                        ".hpp", ".go", ".rs",  ".py"};
+  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end() && !line.empty() &&
+         line.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// /usr/bin/bash:readline, bash:readline: a place without a kind.
+bool IsPlace(std::string_view token) {
+  const size_t colon = token.rfind(':');
+  return colon != std::string_view::npos && colon > 0 && colon + 1 < token.size() &&
+         token[0] != '-';
+}
+
+}  // namespace
+
+std::string MeantLine(const std::string& line, lang::Dialect dialect, const std::string& program) {
+  const auto tokens = lang::Tokenize(line);
+  if (tokens.empty()) return {};
+  for (const auto& [theirs, ours] : kKinds) {
+    if (!tokens[0].starts_with(theirs)) continue;
+    return std::string(ours) + lang::JoinTokens(WithoutAction(tokens)).substr(theirs.size());
+  }
+  const LineDestination destination = lang::Classify(line, dialect);
+  if (destination == LineDestination::kKernel && tokens.size() > 1 && IsOfAProbe(tokens[0]))
+    return WithProgram(tokens, program);
+  const bool has_no_kind = destination == LineDestination::kMalformed || lang::NamesEvents(line);
+  return has_no_kind && IsPlace(tokens[0]) ? "p " + lang::JoinTokens(tokens) : std::string();
+}
+
+void SuggestMeantLine(const std::vector<std::string>& lines, lang::Dialect dialect,
+                      const std::string& program, RemoteError& error) {
+  std::string& suggestions = error.error.metadata["suggestions"];
+  if (!suggestions.empty()) return;
+  for (const std::string& line : lines) {
+    const auto tokens = lang::Tokenize(line);
+    const std::string command = lang::JoinTokens(tokens);
+    const bool is_refused =
+        std::any_of(error.verdicts.begin(), error.verdicts.end(),
+                    [&](const v1::LineVerdict& verdict) { return verdict.command() == command; });
+    if (!is_refused && !error.verdicts.empty()) continue;
+    if (tokens.size() > 1 && IsSourceLine(tokens[1])) error.error.hint = kOfSourceLines;
+    suggestions = MeantLine(line, dialect, program);
+    if (!suggestions.empty()) return;
+  }
+}
+
+}  // namespace probed::client

@@ -1,0 +1,53 @@
+#include "client/probe_total.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "client/print_probe.h"
+
+namespace probed::client {
+namespace {
+
+bool IsSameDefinition(const v1::Probe& one, const v1::Probe& other) {
+  return one.kind() == other.kind() && one.group() == other.group() && one.event() == other.event();
+}
+
+}  // namespace
+
+void AddTo(std::vector<ProbeTotal>& totals, const ProbeTotal& more) {
+  auto total = std::find_if(totals.begin(), totals.end(), [&](const ProbeTotal& one) {
+    return IsSameDefinition(one.probe, more.probe);
+  });
+  if (total == totals.end()) return totals.push_back(more);
+  total->shown += more.shown;
+  auto& sum = *total->probe.mutable_counters();
+  const auto& counters = more.probe.counters();
+  sum.set_hits(sum.hits() + counters.hits());
+  sum.set_recorded(sum.recorded() + counters.recorded());
+  sum.set_filtered(sum.filtered() + counters.filtered());
+  sum.set_sampled_out(sum.sampled_out() + counters.sampled_out());
+  sum.set_missed(sum.missed() + counters.missed());
+  sum.set_lost(sum.lost() + counters.lost());
+  if (more.probe.state() != v1::Probe::STATE_PENDING) total->probe.set_state(more.probe.state());
+}
+
+// Of what was recorded and is not shown, the daemon has lost some, perhaps to other readers only;
+// the rest came when we wanted no more.
+std::string DescribeTotal(const ProbeTotal& total, const std::string& where) {
+  const v1::Probe& probe = total.probe;
+  const auto& counters = probe.counters();
+  const uint64_t unseen = counters.recorded() - std::min(total.shown, counters.recorded());
+  const uint64_t lost = std::min(counters.lost(), unseen);
+  std::string text =
+      fmt::format("  {}:{}/{}{}  hits {}  shown {}  missed {}  lost {}",
+                  probe.kind() == v1::PROBE_KIND_RETURN ? 'r' : 'p', probe.group(), probe.event(),
+                  where, counters.hits(), total.shown, counters.missed(), lost);
+  text += DroppedOnPurpose(probe);
+  if (unseen > lost) text += fmt::format("  not shown {}", unseen - lost);
+  if (probe.state() == v1::Probe::STATE_PENDING)
+    text += fmt::format("  (never armed: {})", probe.reason());
+  return text;
+}
+
+}  // namespace probed::client

@@ -1,0 +1,25 @@
+#pragma once
+// What became of a definition's hits: of one probe, or of its probes in many targets together.
+// Pure.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "probed/v1/probes.pb.h"
+
+namespace probed::client {
+
+struct ProbeTotal {
+  v1::Probe probe;
+  uint64_t shown = 0;  // events of it that we have written
+};
+
+// Adds what another target says of the same definition, or else a new one.
+void AddTo(std::vector<ProbeTotal>& totals, const ProbeTotal& more);
+
+// "p:GROUP/EVENT  hits N  shown N  missed N  lost N", then what there is of "filtered N", "sampled
+// out N", "not shown N": all the others add up to the hits. `where` stands behind the name.
+std::string DescribeTotal(const ProbeTotal& total, const std::string& where);
+
+}  // namespace probed::client

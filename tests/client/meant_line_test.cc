@@ -1,0 +1,53 @@
+#include "client/meant_line.h"
+
+#include <gtest/gtest.h>
+
+namespace probed::client {
+namespace {
+
+using lang::Dialect;
+
+v1::LineVerdict VerdictOn(const std::string& command, int caret) {
+  v1::LineVerdict verdict;
+  verdict.set_command(command);
+  verdict.set_caret(caret);
+  return verdict;
+}
+
+TEST(MeantLine, OfOtherToolsAndOfTheKernelsFunctions) {
+  const auto meant = [](const std::string& line) {
+    return MeantLine(line, Dialect::kExtended, "/bin/prog");
+  };
+  EXPECT_EQ(meant("p:my/w work n=%di"), "p:my/w /bin/prog:work n=%di");
+  EXPECT_EQ(meant("r work"), "r /bin/prog:work");
+  EXPECT_EQ(MeantLine("p work", Dialect::kExtended, ""), "p PATH:work");
+  EXPECT_EQ(meant("uprobe:/bin/x:main"), "p /bin/x:main");
+  EXPECT_EQ(meant("uprobe:/bin/x:main /arg0 > 1/ { printf(\"x\") }"), "p /bin/x:main");
+  EXPECT_EQ(meant("uretprobe:libc:malloc"), "r libc:malloc");
+  EXPECT_EQ(meant("/bin/x:main"), "p /bin/x:main");
+  EXPECT_EQ(meant("libc.so.6:malloc size=%di"), "p libc.so.6:malloc size=%di");
+  EXPECT_EQ(meant("prog:work"), "p prog:work");
+  for (const char* line : {"", "p", "p /bin/x:main", "p 0xffffffff81000000", "-:g/e", "p mod:sym",
+                           "t:x sched_switch", "malloc"})
+    EXPECT_EQ(meant(line), "") << line;
+}
+
+TEST(MeantLine, IsSuggestedForTheLineThatWasRefused) {
+  RemoteError error;
+  error.verdicts.push_back(VerdictOn("p:a/b work", 6));
+  SuggestMeantLine({"uprobe:x:y", "p:a/b  work"}, Dialect::kExtended, "/p", error);
+  EXPECT_EQ(error.error.metadata["suggestions"], "p:a/b /p:work");
+}
+
+TEST(MeantLine, SourceLinesAreNotKnown) {
+  for (const char* place : {"/bin/x:prog.c:42", "prog.cc:7"}) {
+    RemoteError error;
+    const std::string line = std::string("p:a/b ") + place;
+    error.verdicts.push_back(VerdictOn(line, 6));
+    SuggestMeantLine({line}, Dialect::kExtended, "/p", error);
+    EXPECT_NE(error.error.hint.find("info line"), std::string::npos) << place;
+  }
+}
+
+}  // namespace
+}  // namespace probed::client

@@ -1,0 +1,45 @@
+#include "client/probe_total.h"
+
+#include <gtest/gtest.h>
+
+namespace probed::client {
+namespace {
+
+ProbeTotal Total(uint64_t hits, uint64_t recorded, uint64_t missed, uint64_t lost, uint64_t shown) {
+  ProbeTotal total;
+  total.probe.set_group("g");
+  total.probe.set_event("e");
+  auto& counters = *total.probe.mutable_counters();
+  counters.set_hits(hits);
+  counters.set_recorded(recorded);
+  counters.set_missed(missed);
+  counters.set_lost(lost);
+  total.shown = shown;
+  return total;
+}
+
+TEST(ProbeTotal, EveryHitIsAccountedFor) {
+  EXPECT_EQ(DescribeTotal(Total(10, 10, 0, 0, 10), ""),
+            "  p:g/e  hits 10  shown 10  missed 0  lost 0");
+  EXPECT_EQ(DescribeTotal(Total(10, 8, 2, 3, 5), " in 7 (x)"),
+            "  p:g/e in 7 (x)  hits 10  shown 5  missed 2  lost 3");
+  EXPECT_EQ(DescribeTotal(Total(10, 10, 0, 1, 4), ""),
+            "  p:g/e  hits 10  shown 4  missed 0  lost 1  not shown 5");
+  EXPECT_EQ(DescribeTotal(Total(10, 10, 0, 6, 10), ""),
+            "  p:g/e  hits 10  shown 10  missed 0  lost 0")
+      << "another reader has lost some";
+}
+
+TEST(ProbeTotal, AddsUpWhatIsOfOneDefinition) {
+  std::vector<ProbeTotal> totals;
+  AddTo(totals, Total(10, 10, 0, 4, 6));
+  AddTo(totals, Total(5, 4, 1, 0, 4));
+  ProbeTotal other = Total(1, 1, 0, 0, 1);
+  other.probe.set_event("f");
+  AddTo(totals, other);
+  ASSERT_EQ(totals.size(), 2u);
+  EXPECT_EQ(DescribeTotal(totals[0], ""), "  p:g/e  hits 15  shown 10  missed 1  lost 4");
+}
+
+}  // namespace
+}  // namespace probed::client
