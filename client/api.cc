@@ -135,6 +135,14 @@ Reply<v1::Probe> Api::WriteTrigger(const std::string& name, const std::string& t
   return state_->Call(*state_->probes, &v1::ProbeService::Stub::WriteTrigger, request);
 }
 
+Reply<std::string> Api::GetHistogram(const std::string& name) {
+  v1::GetHistogramRequest request;
+  request.set_name(name);
+  auto reply = state_->Call(*state_->probes, &v1::ProbeService::Stub::GetHistogram, request);
+  if (!reply) return tl::unexpected(std::move(reply).error());
+  return reply->text();
+}
+
 Reply<void> Api::DeleteProbes(const std::vector<std::string>& names) {
   v1::DeleteProbesRequest request;
   request.mutable_names()->Assign(names.begin(), names.end());

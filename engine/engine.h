@@ -257,6 +257,8 @@ class Engine {
   std::optional<LineError> SetFilter(ProbeId id, const std::string& filter);
   // A line of the kernel's trigger files, for a probe in the kernel; '!' in front takes one away.
   std::optional<LineError> WriteTrigger(ProbeId id, const std::string& trigger);
+  // What the hist triggers of a probe in the kernel have counted, as the kernel shows it.
+  Result<std::string> ReadHistogram(ProbeId id);
   Result<void> DeleteProbes(const std::vector<ProbeId>& ids);  // all or none
 
   std::vector<SiteInfo> ListSites(std::optional<TargetId> target);

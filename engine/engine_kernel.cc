@@ -114,6 +114,13 @@ std::optional<LineError> Engine::WriteTrigger(ProbeId id, const std::string& tri
   return ToLineError(*std::move(refusal));
 }
 
+Result<std::string> Engine::ReadHistogram(ProbeId id) {
+  std::lock_guard lock(state_->control);
+  if (state_->kernel.Has(id)) return state_->kernel.ReadHistogram(id);
+  PROBED_RETURN_IF_ERROR(GetProbe(id));
+  return TriggersAreTheKernels();
+}
+
 KernelSweepReport Engine::SweepKernel() {
   KernelSweepReport report;
   const auto tracefs = kernel::Tracefs::Find();

@@ -19,6 +19,7 @@ constexpr char kParent[] = "targets/kernel";
 struct TriggerOptions {
   std::string probe;
   std::vector<std::string> trigger;  // none: show them
+  bool histogram = false;
 };
 
 ExitCode Show(const std::vector<std::string>& names, const std::vector<v1::Probe>& probes) {
@@ -30,9 +31,20 @@ ExitCode Show(const std::vector<std::string>& names, const std::vector<v1::Probe
   return ExitCode::kOk;
 }
 
+ExitCode ShowHistograms(const std::vector<std::string>& names, Api& api, Talk& talk) {
+  for (const auto& name : names) {
+    auto histogram = api.GetHistogram(name);
+    if (!histogram) return talk.Fail(histogram.error());
+    histogram->erase(histogram->find_last_not_of('\n') + 1);
+    PrintLine(*histogram);
+  }
+  return ExitCode::kOk;
+}
+
 ExitCode Run(const TriggerOptions& options, Api& api, Talk& talk) {
   auto names = SelectProbes(api, kParent, {options.probe});
   if (!names) return talk.Fail(names.error());
+  if (options.histogram) return ShowHistograms(*names, api, talk);
   if (options.trigger.empty()) {
     auto probes = api.ListProbes(kParent);
     return probes ? Show(*names, *probes) : talk.Fail(probes.error());
@@ -60,6 +72,8 @@ void AddTrigger(CLI::App& app, Invocation& invocation) {
   verb->add_option("TRIGGER", options->trigger,
                    "A line of the kernel's trigger files; with ! in front it is taken away")
       ->expected(0, 1);
+  verb->add_flag("--hist", options->histogram,
+                 "Show what its hist triggers have counted until now");
 }
 
 }  // namespace probed::client

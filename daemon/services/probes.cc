@@ -179,6 +179,19 @@ grpc::Status ProbeService::WriteTrigger(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
+grpc::Status ProbeService::GetHistogram(grpc::ServerContext*,
+                                        const v1::GetHistogramRequest* request,
+                                        v1::Histogram* response) {
+  const auto ref = ParseProbeName(request->name());
+  if (!ref.ok()) return ToStatus(ref.error());
+  const auto probe = Find(*ref);
+  if (!probe.ok()) return ToStatus(probe.error());
+  auto histogram = context_.engine.ReadHistogram(probe->id);
+  if (!histogram.ok()) return ToStatus(histogram.error());
+  response->set_text(*std::move(histogram));
+  return grpc::Status::OK;
+}
+
 grpc::Status ProbeService::SetProbesEnabled(grpc::ServerContext*,
                                             const v1::SetProbesEnabledRequest* request,
                                             v1::SetProbesEnabledResponse* response) {

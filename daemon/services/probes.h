@@ -21,6 +21,8 @@ class ProbeService final : public v1::ProbeService::Service {
                            v1::Probe* response) override;
   grpc::Status WriteTrigger(grpc::ServerContext*, const v1::WriteTriggerRequest* request,
                             v1::Probe* response) override;
+  grpc::Status GetHistogram(grpc::ServerContext*, const v1::GetHistogramRequest* request,
+                            v1::Histogram* response) override;
   grpc::Status SetProbesEnabled(grpc::ServerContext*, const v1::SetProbesEnabledRequest* request,
                                 v1::SetProbesEnabledResponse* response) override;
   grpc::Status DeleteProbe(grpc::ServerContext*, const v1::DeleteProbeRequest* request,

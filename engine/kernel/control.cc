@@ -1,6 +1,8 @@
 #include "engine/kernel/control.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +14,9 @@ namespace probed::kernel {
 namespace {
 
 constexpr size_t kMostViews = 16;
+// For what is busy a moment longer than what stood on it (sweep.cc).
+constexpr int kLastPauses = 50;
+constexpr std::chrono::milliseconds kLastPause{10};
 
 Refusal Refuse(Error error) {
   return Refusal{.line = 0, .error = std::move(error), .verdict = {}};
@@ -35,6 +40,34 @@ Error TooManyViews(const KernelName& name) {
                .metadata = {}};
 }
 
+Error NoHistograms() {
+  return Error{.code = ErrorCode::kFailedPrecondition,
+               .reason = "NO_HISTOGRAMS",
+               .message = "this kernel has no hist triggers",
+               .hint = "a kernel with CONFIG_HIST_TRIGGERS",
+               .metadata = {}};
+}
+
+// What the kernel says of `text`, which is `written` with our events' names as it knows them.
+void ShowAsWritten(const std::string& text, const std::string& written, const Owner& owner,
+                   lang::Verdict& verdict) {
+  if (verdict.command != text) return;
+  verdict.command = written;
+  if (!verdict.caret || *verdict.caret < 0) return;
+  const auto column = std::min(static_cast<size_t>(*verdict.caret), text.size());
+  const std::string before = ToWritten(text.substr(0, column), owner);
+  verdict.caret = static_cast<int>(before.size());
+}
+
+// Of everybody's definitions, which are events that can be named, too.
+std::map<std::pair<std::string, std::string>, EventOrigin> OriginsOfDefined(
+    const Tracefs& tracefs) {
+  std::map<std::pair<std::string, std::string>, EventOrigin> origins;
+  for (const DynamicEvent& defined : ListDynamicEvents(tracefs))
+    origins.insert_or_assign({defined.group, defined.event}, OriginOf(defined.kind, defined.body));
+  return origins;
+}
+
 std::string PlaceOf(const std::string& body) {
   return body.substr(0, body.find_first_of(" \t"));
 }
@@ -46,8 +79,15 @@ Control::Control(Owner owner, event::Drainer& drainer, TracefsPlaces places)
 
 Control::~Control() {
   std::lock_guard lock(mutex_);
+  Made all;
+  for (auto& [id, probe] : probes_)
+    all.push_back(std::move(probe));
   probes_.clear();
-  CloseUnused();
+  Remove(std::move(all));
+  for (int i = 0; i < kLastPauses && !leftovers_.empty(); ++i) {
+    std::this_thread::sleep_for(kLastPause);
+    RemoveLeftovers();
+  }
 }
 
 // Looked for anew where nothing is open: it may have been mounted meanwhile.
@@ -118,16 +158,17 @@ std::optional<Refusal> Control::Define(const std::vector<std::string>& tokens,
   }
   if (line.kind == LineKind::kEprobe) line.kernel_body = Names(made).ToKernel(line.body);
   const Status written = tracefs_->Write("dynamic_events", KernelLine(line, owner) + "\n");
-  if (!written.ok()) return RefusedDefinition(*tracefs_, line, owner, written.error());
+  if (!written.ok()) {
+    Refusal refusal = RefusedDefinition(*tracefs_, line, owner, written.error());
+    if (!features_.btf_arguments) ExplainWithoutBtf(refusal);
+    return refusal;
+  }
   Event event(*tracefs_, view.instance.directory(), NameOf(line, owner), true);
   Probe::Shown shown{.group = line.group,
                      .event = line.event,
                      .definition = line.command(),
-                     .place = PlaceOf(line.body)};
-  for (const DynamicEvent& defined : ListDynamicEvents(*tracefs_)) {
-    if (KernelName{defined.group, defined.event} == event.name())
-      shown.definition = ToWritten(ReadBack(defined), owner);
-  }
+                     .place = PlaceOf(line.body),
+                     .origin = OriginOf(line.letter, line.body)};
   auto probe = Probe::Create(id, view, std::move(event), std::move(shown));
   if (!probe.ok()) return Refuse(std::move(probe).error());
   made.push_back(*std::move(probe));
@@ -138,13 +179,19 @@ std::optional<Refusal> Control::Join(const std::string& pattern, const NextId& n
                                      Made& made) {
   const auto names = FindEvents(*tracefs_, pattern);
   if (!names.ok()) return Refuse(names.error());
+  const auto origins = OriginsOfDefined(*tracefs_);
   for (const KernelName& name : *names) {
+    const auto origin = origins.find({name.group, name.event});
     auto view = ViewFor(name, made);
     if (!view.ok()) return Refuse(std::move(view).error());
     const std::string shown = name.group + ":" + name.event;
     auto probe = Probe::Create(
         next_id(), **view, Event(*tracefs_, (*view)->instance.directory(), name, false),
-        {.group = name.group, .event = name.event, .definition = shown, .place = shown});
+        {.group = name.group,
+         .event = name.event,
+         .definition = shown,
+         .place = shown,
+         .origin = origin == origins.end() ? EventOrigin{} : origin->second});
     if (!probe.ok()) return Refuse(std::move(probe).error());
     made.push_back(*std::move(probe));
   }
@@ -176,6 +223,21 @@ std::optional<Refusal> Control::Make(const ProbeRequest& request, const ProbeOpt
   return refusal;
 }
 
+// As the kernel lists them, which for a thousand takes as long as for one.
+void Control::ReadBackDefinitions(const Made& made) {
+  const auto is_defined = [](const auto& probe) { return probe->event().defined(); };
+  if (std::none_of(made.begin(), made.end(), is_defined)) return;
+  std::map<std::pair<std::string, std::string>, DynamicEvent> listed;
+  for (DynamicEvent& defined : ListDynamicEvents(*tracefs_))
+    listed.insert_or_assign({defined.group, defined.event}, std::move(defined));
+  for (const auto& probe : made) {
+    const KernelName& name = probe->event().name();
+    const auto found = listed.find({name.group, name.event});
+    if (found == listed.end() || !is_defined(probe)) continue;
+    probe->SetDefinition(ToWritten(ReadBack(found->second), probe->view().instance.owner()));
+  }
+}
+
 Control::Outcome Control::Create(const std::vector<ProbeRequest>& requests,
                                  const ProbeOptions& options, const NextId& next_id) {
   std::lock_guard lock(mutex_);
@@ -188,16 +250,30 @@ Control::Outcome Control::Create(const std::vector<ProbeRequest>& requests,
   for (auto request = requests.begin(); request != requests.end() && !outcome.refusal; ++request)
     outcome.refusal = Make(*request, options, next_id, made);
   if (outcome.refusal) {
-    while (!made.empty())
-      made.pop_back();
-    CloseUnused();
+    Remove(std::move(made));
     return outcome;
   }
+  ReadBackDefinitions(made);
   for (auto& probe : made) {
     outcome.probes.push_back(Describe(*probe, {}));
     probes_.emplace(probe->id(), std::move(probe));
   }
   return outcome;
+}
+
+void Control::Remove(Made probes) {
+  for (auto& probe : probes)
+    leftovers_.push_back(Probe::Release(std::move(probe)));
+  probes.clear();
+  RemoveLeftovers();
+  CloseUnused();  // and with instances the triggers that were in them
+  RemoveLeftovers();
+}
+
+// What is needed by others goes after them, whatever the order here.
+void Control::RemoveLeftovers() {
+  while (leftovers_.remove_if([](Event& event) { return event.Remove(); }) > 0) {
+  }
 }
 
 // Of instances as of all else nothing is left when it is not used.
@@ -297,15 +373,31 @@ std::optional<Refusal> Control::WriteTrigger(event::ProbeId id, const std::strin
   const std::string text = Names({}).ToKernel(trigger);
   const Status written = found->second->WriteTrigger(text);
   if (written.ok()) return std::nullopt;
-  return RefusedFilter(*tracefs_, found->second->view().instance.directory(), text,
-                       written.error());
+  const Instance& instance = found->second->view().instance;
+  Refusal refusal = RefusedTrigger(*tracefs_, instance.directory(), text, written.error());
+  ShowAsWritten(text, trigger, instance.owner(), refusal.verdict);
+  return refusal;
+}
+
+Result<std::string> Control::ReadHistogram(event::ProbeId id) {
+  std::lock_guard lock(mutex_);
+  const auto found = probes_.find(id);
+  if (found == probes_.end()) return Unknown(id).error;
+  if (!features_.histograms) return NoHistograms();
+  PROBED_TRY(std::string text, found->second->event().ReadHistogram());
+  return ToWritten(std::move(text), found->second->view().instance.owner());
 }
 
 void Control::Delete(const std::vector<event::ProbeId>& ids) {
   std::lock_guard lock(mutex_);
-  for (event::ProbeId id : ids)
-    probes_.erase(id);
-  CloseUnused();
+  Made going;
+  for (event::ProbeId id : ids) {
+    const auto found = probes_.find(id);
+    if (found == probes_.end()) continue;
+    going.push_back(std::move(found->second));
+    probes_.erase(found);
+  }
+  Remove(std::move(going));
 }
 
 }  // namespace probed::kernel

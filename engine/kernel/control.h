@@ -4,6 +4,7 @@
 // after the last. Thread-safe.
 
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -67,6 +68,8 @@ class Control {
   std::optional<Refusal> SetFilter(event::ProbeId id, const std::string& filter);
   // A line of the kernel's trigger files; '!' in front takes one away.
   std::optional<Refusal> WriteTrigger(event::ProbeId id, const std::string& trigger);
+  // NO_HISTOGRAMS where this kernel has none.
+  Result<std::string> ReadHistogram(event::ProbeId id);
   void Delete(const std::vector<event::ProbeId>& ids);
 
  private:
@@ -87,6 +90,10 @@ class Control {
   Profile ReadCounts();
   static ProbeView Describe(const Probe& probe, const Profile& profile);
   static Refusal Unknown(event::ProbeId id);
+  void ReadBackDefinitions(const Made& made);
+  // Takes probes away, whichever of them needs which.
+  void Remove(Made probes);
+  void RemoveLeftovers();
   void CloseUnused();
 
   const Owner owner_;
@@ -98,6 +105,8 @@ class Control {
   Features features_;
   std::vector<std::unique_ptr<View>> views_;
   std::map<event::ProbeId, std::unique_ptr<Probe>> probes_;
+  // Definitions that something still needs: tried again whenever something goes.
+  std::list<Event> leftovers_;
 };
 
 }  // namespace probed::kernel

@@ -120,6 +120,25 @@ int WrittenColumn(const DefinitionLine& line, const Owner& owner, int column) {
   return std::clamp(column - longer, std::min(column, before_name), head - 1);
 }
 
+EventOrigin OriginOf(std::string_view letter, std::string_view body) {
+  const std::string_view place = body.substr(0, body.find_first_of(" \t"));
+  switch (KindOf(letter.empty() ? ' ' : letter[0], place)) {
+    case LineKind::kKprobe:
+    case LineKind::kFprobe:
+    case LineKind::kTracepoint:
+      return {.kind = EventOrigin::Kind::kKernelCode};
+    case LineKind::kEprobe: {
+      EventOrigin origin{.kind = EventOrigin::Kind::kEvent, .event = std::string(place)};
+      std::replace(origin.event.begin(), origin.event.end(), '/', '.');
+      return origin;
+    }
+    case LineKind::kUprobe:
+    case LineKind::kSynthetic:
+      break;
+  }
+  return {};
+}
+
 std::string ReadBack(const DynamicEvent& event) {
   std::string line =
       fmt::format("{}:{}/{}", event.kind, WithoutPrefix(event.group), WithoutPrefix(event.event));

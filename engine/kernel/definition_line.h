@@ -3,9 +3,11 @@
 // that it collides with nobody's and can be told from others' when the daemon is gone. Pure.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/kernel/dynamic_events.h"
+#include "engine/kernel/event_schema.h"
 #include "engine/kernel/owner.h"
 #include "engine/lang/refusal.h"
 
@@ -47,6 +49,9 @@ std::string KernelLine(const DefinitionLine& line, const Owner& owner);
 
 // A column of the line that was given to the kernel as one of the line that was written.
 int WrittenColumn(const DefinitionLine& line, const Owner& owner, int column);
+
+// What a definition of that kind and body is of.
+EventOrigin OriginOf(std::string_view letter, std::string_view body);
 
 // The line that recreates `event`, without our prefix: what it is called by its writer.
 std::string ReadBack(const DynamicEvent& event);

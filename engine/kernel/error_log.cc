@@ -4,6 +4,7 @@
 #include <array>
 #include <sstream>
 
+#include "engine/lang/filter.h"
 #include "engine/lang/refusal.h"
 
 namespace probed::kernel {
@@ -11,6 +12,8 @@ namespace {
 
 constexpr std::string_view kCommand = "  Command: ";
 constexpr std::string_view kError = ": error: ";
+constexpr std::string_view kIf = " if ";
+constexpr std::string_view kFilterParser = "event filter parse error";
 
 struct KernelMessage {
   std::string_view name, text;
@@ -26,6 +29,7 @@ constexpr std::array kMessages = {
     KernelMessage{"NO_RETVAL", "This function returns 'void' type"},
     KernelMessage{"BAD_STACK_NUM", "Invalid stack number"},
     KernelMessage{"BAD_VAR", "Invalid $-valiable specified"},
+    KernelMessage{"BAD_MAXACT_TYPE", "Maxactive is not for kprobe"},
     KernelMessage{"FILE_ON_KPROBE", "File offset is not available with kprobe"},
     KernelMessage{"BAD_SYMSTRING", "Symbol String doesn't accept data/userdata"},
     KernelMessage{"BAD_INSN_BNDRY", "Probe point is not an instruction boundary"},
@@ -39,6 +43,17 @@ constexpr std::array kMessages = {
     KernelMessage{"BAD_VAR_ARGS", "$arg* must be an independent parameter without name etc."},
     KernelMessage{"DOUBLE_ARGS", "$arg* can be used only once in the parameters"},
     KernelMessage{"ARGS_2LONG", "$arg* failed because the argument list is too long"},
+    // Of synthetic events (kernel/trace/trace_events_synth.c).
+    KernelMessage{"BAD_NAME", "Illegal name"},
+    KernelMessage{"INVALID_CMD", "Command must be of the form: <name> field[;field] ..."},
+    KernelMessage{"INVALID_DYN_CMD",
+                  "Command must be of the form: s or -:[synthetic/]<name> field[;field] ..."},
+    KernelMessage{"EVENT_EXIST", "Event already exists"},
+    KernelMessage{"TOO_MANY_FIELDS", "Too many fields"},
+    KernelMessage{"INCOMPLETE_TYPE", "Incomplete type"},
+    KernelMessage{"INVALID_TYPE", "Invalid type"},
+    KernelMessage{"INVALID_FIELD", "Invalid field"},
+    KernelMessage{"INVALID_ARRAY_SPEC", "Invalid array specification"},
 };
 
 // Takes the next line off `text`.
@@ -82,12 +97,27 @@ std::optional<LoggedError> FindError(std::string_view text, std::string_view com
   return *found;
 }
 
+std::optional<LoggedError> FindFilterError(std::string_view text, std::string_view command) {
+  const size_t at = command.find(kIf);
+  if (at == command.npos) return std::nullopt;
+  const size_t begin = at + kIf.size();
+  auto found = FindError(text, command.substr(begin));
+  if (!found || found->subsystem != kFilterParser) return std::nullopt;
+  found->command = command;
+  found->caret += static_cast<int>(begin);
+  return found;
+}
+
 std::string CodeOfMessage(std::string_view message) {
   for (const KernelMessage& known : kMessages)
     if (known.text == message) return std::string(known.name);
   for (int code = 0; code < static_cast<int>(lang::RefusalCode::kBadLine); ++code) {
     const auto& text = lang::TextOf(static_cast<lang::RefusalCode>(code));
     if (text.message == message) return std::string(text.name);
+  }
+  for (int error = 0; error <= static_cast<int>(lang::FilterError::kTooLong); ++error) {
+    const auto filter = static_cast<lang::FilterError>(error);
+    if (lang::MessageOf(filter) == message) return std::string(lang::NameOf(filter));
   }
   return "KERNEL_REFUSED";
 }

@@ -21,6 +21,10 @@ std::vector<LoggedError> ParseErrorLog(std::string_view text);
 // The newest entry about `command`.
 std::optional<LoggedError> FindError(std::string_view text, std::string_view command);
 
+// The newest entry about the filter behind " if " in `command`, as one about the whole of it: the
+// kernel logs a filter as a command of its own.
+std::optional<LoggedError> FindFilterError(std::string_view text, std::string_view command);
+
 // The word for a message of the kernel's, as its source calls it: BAD_PROBE_ADDR; KERNEL_REFUSED
 // for those we have never heard of.
 std::string CodeOfMessage(std::string_view message);

@@ -1,5 +1,6 @@
 #include "engine/kernel/event.h"
 
+#include <cerrno>
 #include <sstream>
 #include <utility>
 
@@ -36,20 +37,31 @@ Event::Event(Event&& other) noexcept
       directory_(std::exchange(other.directory_, {})),
       name_(std::move(other.name_)),
       defined_(other.defined_),
+      has_triggers_(other.has_triggers_),
       filter_(std::move(other.filter_)) {}
 
 Event::~Event() {
   if (directory_.empty()) return;
   Quiet();
-  if (defined_) (void)RemoveDynamicEvent(tracefs_, name_.group, name_.event);
+  (void)Remove();
 }
 
 // Triggers first: they hold the event, too, and with it its definition.
 void Event::Quiet() {
+  if (directory_.empty()) return;
+  has_triggers_ = false;
   for (const std::string& trigger : Triggers())
-    (void)WriteTrigger(Undo(trigger));
+    has_triggers_ |= !WriteTrigger(Undo(trigger)).ok();
   (void)SetEnabled(false);
   if (!filter_.empty()) (void)SetFilter("0");
+}
+
+bool Event::Remove() {
+  if (has_triggers_) Quiet();
+  if (!defined_) return !has_triggers_;
+  const Status removed = RemoveDynamicEvent(tracefs_, name_.group, name_.event);
+  defined_ = !removed.ok() && ErrnoOf(removed.error()) != ENOENT;
+  return !defined_;
 }
 
 Result<std::string> Event::Read(std::string_view file) const {

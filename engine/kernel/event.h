@@ -30,8 +30,14 @@ class Event {
   Status WriteTrigger(const std::string& line);
   std::vector<std::string> Triggers() const;  // as the kernel shows them
 
-  // Off, without filter and triggers.
+  // What the histograms of its triggers have counted, as the kernel shows it.
+  Result<std::string> ReadHistogram() const { return Read("hist"); }
+
+  // Off, without filter and triggers; these stay for as long as other events' refer to them.
   void Quiet();
+  // Quiet, and a definition of ours taken away; true when that is so. A definition stays for as
+  // long as something else needs it: an event probe on it, a trigger that names it.
+  bool Remove();
 
  private:
   Result<std::string> Read(std::string_view file) const;
@@ -40,7 +46,8 @@ class Event {
   Tracefs tracefs_;
   std::string directory_;  // of the event; empty: moved from
   KernelName name_;
-  bool defined_;
+  bool defined_;  // and not gone yet
+  bool has_triggers_ = false;
   std::string filter_;
 };
 

@@ -23,24 +23,42 @@ Result<EventDecoder> EventDecoder::Create(const std::string& group, const std::s
   // What a definition has made prints from its values alone, but for names of symbols.
   const bool is_probe = decoder.plan_.schema.kind != lang::ProbeKind::kTracepoint;
   if (!is_probe) decoder.syscall_ = SyscallText::For(group, parsed);
-  if (!decoder.syscall_ && (!is_probe || decoder.plan_.symbolic))
+  if (!decoder.syscall_ && (!is_probe || !decoder.plan_.symbols.empty()))
     decoder.print_ = PrintFormat::Parse(group, format, symbols);
-  if (decoder.print_ || decoder.syscall_) AddText(decoder.plan_.schema);
-  decoder.schema_ = std::make_shared<const lang::EventSchema>(decoder.plan_.schema);
+  decoder.Complete();
   return decoder;
 }
 
-std::string_view EventDecoder::TextOf(std::span<const std::byte> record, uint32_t cpu) {
+Result<EventDecoder> EventDecoder::Create(const std::string& group, const std::string& format,
+                                          const EventOrigin& origin,
+                                          std::shared_ptr<PlaceNames> names) {
+  PROBED_TRY(const EventFormat parsed, ParseEventFormat(format));
+  EventDecoder decoder;
+  decoder.id_ = parsed.id;
+  PROBED_TRY(decoder.plan_, PlanEvent(group, parsed, origin));
+  decoder.probe_text_.emplace(decoder.plan_, origin, std::move(names));
+  decoder.Complete();
+  return decoder;
+}
+
+void EventDecoder::Complete() {
+  if (print_ || syscall_ || probe_text_) AddText(plan_.schema);
+  schema_ = std::make_shared<const lang::EventSchema>(plan_.schema);
+}
+
+std::string_view EventDecoder::TextOf(std::span<const std::byte> record, uint32_t cpu,
+                                      const event::RingHit& hit) {
+  if (probe_text_) return probe_text_->Print(hit.header.ip, hit.header.function, payload_);
   return syscall_ ? syscall_->Print(record) : print_->Print(record, cpu);
 }
 
 bool EventDecoder::Decode(std::span<const std::byte> record, uint32_t cpu, event::RingHit& hit) {
   if (!MakePayload(plan_, record, payload_)) return false;
-  if (plan_.schema.has_text) SetText(plan_, TextOf(record, cpu), payload_);
-  hit.payload = payload_;
-  hit.schema = schema_;
   hit.header.ip = AddressAt(record, plan_.ip_offset);
   hit.header.function = AddressAt(record, plan_.function_offset);
+  if (plan_.schema.has_text) SetText(plan_, TextOf(record, cpu, hit), payload_);
+  hit.payload = payload_;
+  hit.schema = schema_;
   hit.header.flags = std::to_integer<uint8_t>(record[kCommonFlagsOffset]);
   hit.header.preempt_count = std::to_integer<uint8_t>(record[kCommonPreemptCountOffset]);
   return true;

@@ -10,6 +10,7 @@
 #include "engine/event/ring_source.h"
 #include "engine/kernel/event_schema.h"
 #include "engine/kernel/print_format.h"
+#include "engine/kernel/probe_text.h"
 #include "engine/kernel/syscall_text.h"
 
 namespace probed::kernel {
@@ -19,6 +20,9 @@ class EventDecoder {
   // BAD_EVENT_FORMAT, UNSUPPORTED_EVENT_FIELD.
   static Result<EventDecoder> Create(const std::string& group, const std::string& format,
                                      const std::shared_ptr<const Symbols>& symbols);
+  // Of a definition whose text has names (ProbeText).
+  static Result<EventDecoder> Create(const std::string& group, const std::string& format,
+                                     const EventOrigin& origin, std::shared_ptr<PlaceNames> names);
 
   uint16_t id() const { return id_; }
   const event::SchemaPtr& schema() const { return schema_; }
@@ -29,13 +33,16 @@ class EventDecoder {
 
  private:
   EventDecoder() = default;
-  std::string_view TextOf(std::span<const std::byte> record, uint32_t cpu);
+  std::string_view TextOf(std::span<const std::byte> record, uint32_t cpu,
+                          const event::RingHit& hit);
+  void Complete();
 
   uint16_t id_ = 0;
   EventPlan plan_;
   event::SchemaPtr schema_;
   std::unique_ptr<PrintFormat> print_;
   std::optional<SyscallText> syscall_;
+  std::optional<ProbeText> probe_text_;
   std::vector<std::byte> payload_;
 };
 

@@ -67,11 +67,13 @@ uint32_t ElementBytes(const FormatField& field) {
 
 class Planner {
  public:
-  Planner(const std::string& group, const EventFormat& format)
+  Planner(const std::string& group, const EventFormat& format, const EventOrigin& origin)
       : format_(format), conversions_(format.print_format) {
     plan_.schema.group = group;
     plan_.schema.event = format.name;
     plan_.schema.kind = KindOf();
+    is_probe_ = plan_.schema.kind != lang::ProbeKind::kTracepoint ||
+                origin.kind == EventOrigin::Kind::kEvent;
   }
 
   Result<EventPlan> Plan() {
@@ -86,8 +88,6 @@ class Planner {
   }
 
  private:
-  bool is_probe() const { return plan_.schema.kind != lang::ProbeKind::kTracepoint; }
-
   lang::ProbeKind KindOf() const {
     if (format_.Find("__probe_func") != nullptr) return lang::ProbeKind::kReturn;
     if (format_.Find("__probe_ip") != nullptr) return lang::ProbeKind::kEntry;
@@ -95,7 +95,8 @@ class Planner {
   }
 
   bool TakeAddress(const FormatField& field) {
-    if (!is_probe() || field.size != sizeof(uint64_t)) return false;
+    if (plan_.schema.kind == lang::ProbeKind::kTracepoint || field.size != sizeof(uint64_t))
+      return false;
     if (field.name == "__probe_func") {
       plan_.function_offset = field.offset;
     } else if (field.name == "__probe_ip" || field.name == "__probe_ret_ip") {
@@ -122,7 +123,7 @@ class Planner {
                           .size = field.size,
                           .to = to,
                           .is_text = is_text,
-                          .empty_is_fault = is_probe()});
+                          .empty_is_fault = is_probe_});
   }
 
   void AddNumbers(const FormatField& field, ArgType type) {
@@ -140,9 +141,9 @@ class Planner {
   // In a probe event's print fmt stands what the definition's type was.
   BaseType BaseOf(const FormatField& field, BaseType number) {
     if (field.is_pointer()) return BaseType::kX64;
-    if (!is_probe()) return number;
+    if (!is_probe_) return number;
     const Conversion conversion = conversions_.Of(field.name);
-    plan_.symbolic |= conversion == Conversion::kSymbol;
+    if (conversion == Conversion::kSymbol) plan_.symbols.push_back(plan_.schema.fields.size());
     return ToBase(conversion, number);
   }
 
@@ -181,13 +182,15 @@ class Planner {
 
   const EventFormat& format_;
   const ProbeConversions conversions_;
+  bool is_probe_ = false;  // a definition's
   EventPlan plan_;
 };
 
 }  // namespace
 
-Result<EventPlan> PlanEvent(const std::string& group, const EventFormat& format) {
-  return Planner(group, format).Plan();
+Result<EventPlan> PlanEvent(const std::string& group, const EventFormat& format,
+                            const EventOrigin& origin) {
+  return Planner(group, format, origin).Plan();
 }
 
 void AddText(lang::EventSchema& schema) {

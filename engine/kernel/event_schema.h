@@ -2,7 +2,7 @@
 // What a record of an event is to us: the schema of its payload, and how the payload is made of the
 // record. Pure.
 //
-// kprobe and uprobe events, however they are attached, have the fields that their definition gave
+// Events of definitions, however they are attached, have the fields that their definition gave
 // them, as types of the definition language. Of any other event:
 //   integers, bool, enum   u8..u64 or s8..s64, by size and sign
 //   pointers               x64
@@ -40,19 +40,31 @@ struct DataMove {
   bool empty_is_fault = false;  // of probe events, where a string's NUL counts
 };
 
+// What a definition is of, which its format does not say.
+struct EventOrigin {
+  enum class Kind : uint8_t {
+    kOther,       // no definition, or one of a program's code
+    kKernelCode,  // p, r, f
+    kEvent,       // e
+  };
+  Kind kind = Kind::kOther;
+  std::string event = {};  // kEvent: GROUP.EVENT
+};
+
 struct EventPlan {
   lang::EventSchema schema;
   std::vector<NumberMove> numbers;
   std::vector<DataMove> data;
-  uint32_t least_bytes = 0;  // of a record
-  bool symbolic = false;     // a probe event with an argument of type `symbol`
+  uint32_t least_bytes = 0;     // of a record
+  std::vector<size_t> symbols;  // which fields are of type `symbol`
   // Where the record has them, 0: it has not.
   uint32_t ip_offset = 0;
   uint32_t function_offset = 0;
 };
 
 // UNSUPPORTED_EVENT_FIELD.
-Result<EventPlan> PlanEvent(const std::string& group, const EventFormat& format);
+Result<EventPlan> PlanEvent(const std::string& group, const EventFormat& format,
+                            const EventOrigin& origin = {});
 // Adds the schema's last field, the text (EventSchema::has_text).
 void AddText(lang::EventSchema& schema);
 

@@ -21,7 +21,8 @@ Result<std::unique_ptr<Probe>> Probe::Create(event::ProbeId id, View& view, Even
   std::unique_ptr<Probe> probe(new Probe(id, view, std::move(event), std::move(shown)));
   PROBED_TRY(const std::string format, probe->event_.ReadFormat());
   PROBED_TRY(probe->schema_,
-             view.stream->Add(probe->shown_.group, WithName(format, probe->shown_.event), id));
+             view.stream->Add(probe->shown_.group, WithName(format, probe->shown_.event), id,
+                              probe->shown_.origin));
   return probe;
 }
 
@@ -29,6 +30,11 @@ Result<std::unique_ptr<Probe>> Probe::Create(event::ProbeId id, View& view, Even
 Probe::~Probe() {
   event_.Quiet();
   if (schema_) view_.stream->Remove(id_);
+}
+
+Event Probe::Release(std::unique_ptr<Probe> probe) {
+  probe->event_.Quiet();
+  return std::move(probe->event_);
 }
 
 Status Probe::SetEnabled(bool enabled) {

@@ -2,7 +2,9 @@
 // One probe in the kernel: an event of an instance whose records come back as hits. Everything
 // about it is undone when it goes. Not thread-safe.
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "engine/event/event.h"
 #include "engine/event/packed_hits.h"
@@ -34,18 +36,22 @@ class Probe {
     std::string group, event;
     std::string definition;  // feeding it back recreates the probe
     std::string place;       // symbol, tracepoint or path with offset
+    EventOrigin origin = {};
   };
 
   // Registers with the view's stream; the event is off.
   static Result<std::unique_ptr<Probe>> Create(event::ProbeId id, View& view, Event event,
                                                Shown shown);
   ~Probe();
+  // Forgets it and leaves its event, quiet, to be taken away.
+  static Event Release(std::unique_ptr<Probe> probe);
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
 
   event::ProbeId id() const { return id_; }
   const View& view() const { return view_; }
   const Shown& shown() const { return shown_; }
+  void SetDefinition(std::string definition) { shown_.definition = std::move(definition); }
   const event::SchemaPtr& schema() const { return schema_; }
   Event& event() { return event_; }
   const Event& event() const { return event_; }
@@ -63,7 +69,7 @@ class Probe {
   const event::ProbeId id_;
   View& view_;
   Event event_;
-  const Shown shown_;
+  Shown shown_;
   event::SchemaPtr schema_;
   bool enabled_ = false;
   // Not every hit was meant to be recorded: what is not is no loss.

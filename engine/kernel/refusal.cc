@@ -1,14 +1,31 @@
 #include "engine/kernel/refusal.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "engine/kernel/error_log.h"
+#include "engine/lang/ctype.h"
 #include "engine/lang/judge.h"
 
 namespace probed::kernel {
 namespace {
+
+// What it is likely to be (trace_events_trigger.c and trace_events_hist.c log little).
+std::string ExplainTrigger(const std::string& trigger, int error_number) {
+  if (error_number == EEXIST)
+    return "There is such a trigger already; traceon and traceoff are the same sort.";
+  if (trigger.starts_with('!'))
+    return "There is no such trigger, or something refers to it: a histogram's variables are "
+           "taken away after what uses them.";
+  if (error_number == EBUSY) return "Something refers to it.";
+  return "The kernel refused the trigger without a word: COMMAND[:COUNT] [if FILTER], where the "
+         "event's trigger file lists the commands that it has, and FILTER is as with 'filter'.";
+}
+
+constexpr size_t kMostNameBytes = 63;  // MAX_EVENT_NAME_LEN with its NUL
 
 ErrorCode CodeOf(int error_number) {
   switch (error_number) {
@@ -83,6 +100,26 @@ bool IsAboutTheLine(const Error& failed) {
          failed.reason != "TRACEFS_PERMISSION" && failed.reason != "KERNEL_LOCKDOWN";
 }
 
+// A name that the kernel would take from anybody else.
+void ExplainPrefix(const DefinitionLine& line, const Owner& owner, Refusal& refusal) {
+  const bool is_group = refusal.verdict.code == "GROUP_TOO_LONG";
+  const size_t length = is_group ? line.group.size() : line.event.size();
+  if ((!is_group && refusal.verdict.code != "EVENT_TOO_LONG") || length > kMostNameBytes) return;
+  const size_t prefix = GroupPrefix(owner).size();
+  refusal.verdict.explanation =
+      fmt::format("In the kernel {} stands in front of it, which leaves {} characters.",
+                  GroupPrefix(owner), kMostNameBytes - prefix);
+  refusal.error.hint = refusal.verdict.explanation;
+}
+
+std::optional<LoggedError> ReadLogged(const Tracefs& tracefs, const std::string& file,
+                                      const std::string& command) {
+  const auto log = tracefs.Read(file);
+  if (!log.ok()) return std::nullopt;
+  auto logged = FindError(*log, command);
+  return logged ? logged : FindFilterError(*log, command);
+}
+
 }  // namespace
 
 Refusal RefusedName(const lang::Refusal& refusal, const std::vector<std::string>& tokens) {
@@ -103,11 +140,11 @@ Refusal RefusedDefinition(const Tracefs& tracefs, const DefinitionLine& line, co
   if (!IsAboutTheLine(failed)) return refusal;
   const int error_number = ErrnoOf(failed);
   const std::string command = KernelLine(line, owner);
-  const auto log = tracefs.Read("error_log");
-  const auto logged = log.ok() ? FindError(*log, command) : std::nullopt;
+  const auto logged = ReadLogged(tracefs, "error_log", command);
   if (logged) {
     refusal = FromLog(*logged, error_number);
     refusal.verdict.caret = WrittenColumn(line, owner, logged->caret);
+    ExplainPrefix(line, owner, refusal);
   } else {
     refusal.verdict.error_number = error_number;
     refusal.verdict.code = "KERNEL_REFUSED";
@@ -121,6 +158,19 @@ Refusal RefusedDefinition(const Tracefs& tracefs, const DefinitionLine& line, co
   }
   refusal.verdict.command = line.command();
   return refusal;
+}
+
+void ExplainWithoutBtf(Refusal& refusal) {
+  lang::Verdict& verdict = refusal.verdict;
+  if (verdict.code != "BAD_VAR" && verdict.code != "BAD_FETCH_ARG") return;
+  if (!verdict.caret || *verdict.caret < 0) return;
+  const auto column = std::min(static_cast<size_t>(*verdict.caret), verdict.command.size());
+  const std::string_view blamed = std::string_view(verdict.command).substr(column);
+  if (blamed.empty() || (!lang::IsAlpha(blamed[0]) && !blamed.starts_with("$arg*"))) return;
+  verdict.explanation =
+      "This kernel does not know functions' arguments by name (BTF): that takes "
+      "CONFIG_PROBE_EVENTS_BTF_ARGS, Linux 6.4. $arg1, $arg2... or registers do without.";
+  refusal.error.hint = verdict.explanation;
 }
 
 // Known from the kernel's code for what is logged nowhere (kernel/events/uprobes.c, 524 being
@@ -146,8 +196,7 @@ Refusal RefusedFilter(const Tracefs& tracefs, const std::string& directory,
   refusal.error = failed;
   refusal.in_filter = true;
   if (!IsAboutTheLine(failed)) return refusal;
-  const auto log = tracefs.Read(directory + "/error_log");
-  const auto logged = log.ok() ? FindError(*log, filter) : std::nullopt;
+  const auto logged = ReadLogged(tracefs, directory + "/error_log", filter);
   if (logged) {
     refusal = FromLog(*logged, ErrnoOf(failed));
     refusal.in_filter = true;
@@ -158,6 +207,14 @@ Refusal RefusedFilter(const Tracefs& tracefs, const std::string& directory,
   refusal.verdict.code = "KERNEL_REFUSED";
   refusal.verdict.command = filter;
   refusal.verdict.explanation = "The kernel refused the filter without a word.";
+  return refusal;
+}
+
+Refusal RefusedTrigger(const Tracefs& tracefs, const std::string& directory,
+                       const std::string& trigger, const Error& failed) {
+  Refusal refusal = RefusedFilter(tracefs, directory, trigger, failed);
+  if (refusal.verdict.code == "KERNEL_REFUSED" && !refusal.verdict.message)
+    refusal.verdict.explanation = ExplainTrigger(trigger, ErrnoOf(failed));
   return refusal;
 }
 

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <sstream>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/file.h"
+#include "engine/kernel/place_names.h"
 #include "engine/kernel/source.h"
 #include "engine/ring/clock.h"
 
@@ -25,6 +28,16 @@ Status WriteFile(const std::string& path, std::string_view text) {
   return {};
 }
 
+// "NAME SIZE USERS USED_BY STATE ADDRESS": without the users, who come and go.
+std::string ReadModules() {
+  const auto text = ReadFile("/proc/modules");
+  std::istringstream lines(text.ok() ? *text : "");
+  std::string modules, name, size, users, used_by, state, address, rest;
+  while (lines >> name >> size >> users >> used_by >> state >> address && std::getline(lines, rest))
+    modules += name + state + address;
+  return modules;
+}
+
 // The instance's top directory is above it: instances/NAME.
 std::string TracefsOf(const std::string& instance_directory) {
   return instance_directory + "/../..";
@@ -36,7 +49,9 @@ Stream::Stream(event::Drainer& drainer, std::shared_ptr<Source> source, std::str
     : drainer_(drainer),
       source_(std::move(source)),
       tracefs_(std::move(tracefs)),
-      id_(drainer_.Add(source_)) {}
+      id_(drainer_.Add(source_)),
+      places_(std::make_shared<PlaceNames>([path = tracefs_] { return Symbols::Load(path); },
+                                           ReadModules)) {}
 
 Stream::~Stream() {
   drainer_.Remove(id_);
@@ -64,8 +79,10 @@ std::shared_ptr<const Symbols> Stream::SymbolsFor(const std::string& format) {
 }
 
 Result<event::SchemaPtr> Stream::Add(const std::string& group, const std::string& format,
-                                     event::ProbeId probe) {
-  PROBED_TRY(EventDecoder decoder, EventDecoder::Create(group, format, SymbolsFor(format)));
+                                     event::ProbeId probe, const EventOrigin& origin) {
+  PROBED_TRY(EventDecoder decoder, origin.kind == EventOrigin::Kind::kOther
+                                       ? EventDecoder::Create(group, format, SymbolsFor(format))
+                                       : EventDecoder::Create(group, format, origin, places_));
   event::SchemaPtr schema = decoder.schema();
   PROBED_RETURN_IF_ERROR(source_->Add(std::move(decoder), probe));
   return schema;

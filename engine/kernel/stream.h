@@ -17,9 +17,11 @@
 
 #include "base/result.h"
 #include "engine/event/drainer.h"
+#include "engine/kernel/event_schema.h"
 
 namespace probed::kernel {
 
+class PlaceNames;
 class Source;
 class Symbols;
 
@@ -37,7 +39,7 @@ class Stream {
   // `probe`. `group`: the event's group, which a format does not say.
   // BAD_EVENT_FORMAT, UNSUPPORTED_EVENT_FIELD; EVENT_TAKEN: another probe has this event.
   Result<event::SchemaPtr> Add(const std::string& group, const std::string& format,
-                               event::ProbeId probe);
+                               event::ProbeId probe, const EventOrigin& origin = {});
   // The event is off, and still defined: the kernel gives its id to another one later. What it had
   // recorded is published before.
   void Remove(event::ProbeId probe);
@@ -62,6 +64,7 @@ class Stream {
   const event::SourceId id_;
   std::mutex symbols_lock_;
   std::shared_ptr<const Symbols> symbols_;
+  const std::shared_ptr<PlaceNames> places_;  // of the source, which reads on one thread
 };
 
 }  // namespace probed::kernel

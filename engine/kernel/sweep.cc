@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <set>
+#include <thread>
 
 #include "engine/kernel/dynamic_events.h"
 #include "engine/kernel/instance.h"
@@ -28,6 +30,33 @@ void RemoveInstance(const Tracefs& tracefs, const std::string& directory, SweepR
   }
 }
 
+using Name = std::pair<std::string, std::string>;
+
+// What stood on something that has gone may be busy for a moment still: the kernel lets go of an
+// event probe's event some milliseconds after the event probe (Linux 6.1).
+constexpr int kPauses = 50;
+constexpr std::chrono::milliseconds kPause{10};
+
+// One may stand on another, which is busy for as long: whatever has gone makes others free to go.
+void RemoveDefinitions(const Tracefs& tracefs, std::set<Name> left, SweepReport& report) {
+  std::vector<Error> errors;
+  for (int pauses = 0; !left.empty() && pauses <= kPauses;) {
+    const size_t before = left.size();
+    errors.clear();
+    std::erase_if(left, [&](const Name& name) {
+      const Status status = RemoveDynamicEvent(tracefs, name.first, name.second);
+      if (status.ok()) ++report.definitions;
+      const bool gone = status.ok() || ErrnoOf(status.error()) == ENOENT;
+      if (!gone) errors.push_back(status.error());
+      return gone;
+    });
+    if (left.empty() || left.size() < before) continue;
+    ++pauses;
+    std::this_thread::sleep_for(kPause);
+  }
+  report.errors.insert(report.errors.end(), errors.begin(), errors.end());
+}
+
 }  // namespace
 
 // Definitions are read first: an owner that was alive then has its instance still, or has taken
@@ -38,18 +67,13 @@ SweepReport SweepAbandoned(const Tracefs& tracefs) {
   for (const std::string& name : tracefs.Directories("instances")) {
     if (ParseInstanceName(name)) RemoveInstance(tracefs, "instances/" + name, report);
   }
-  std::set<std::pair<std::string, std::string>> removed;
+  std::set<Name> left;
   for (const DynamicEvent& event : events) {
     const auto owner = WhoDefined(event);
-    if (!owner || tracefs.Has("instances/" + InstanceName(*owner))) continue;
-    if (!removed.emplace(event.group, event.event).second) continue;
-    const Status status = RemoveDynamicEvent(tracefs, event.group, event.event);
-    if (status.ok()) {
-      ++report.definitions;
-    } else if (ErrnoOf(status.error()) != ENOENT) {
-      report.errors.push_back(status.error());
-    }
+    if (owner && !tracefs.Has("instances/" + InstanceName(*owner)))
+      left.emplace(event.group, event.event);
   }
+  RemoveDefinitions(tracefs, std::move(left), report);
   return report;
 }
 

@@ -85,6 +85,12 @@ const Symbols::Symbol* Symbols::Find(uint64_t address) const {
   return &*found;
 }
 
+bool Symbols::IsInCore(uint64_t address) const {
+  const auto above = Above(address);
+  return above != symbols_.begin() && above != symbols_.end() && (above - 1)->module.empty() &&
+         above->module.empty();
+}
+
 uint64_t Symbols::SizeOf(const Symbol& symbol) const {
   const auto above = Above(symbol.address);
   return above == symbols_.end() ? 0 : above->address - symbol.address;

@@ -26,6 +26,8 @@ class Symbols {
 
   // The last symbol at or below, of several there the first; null: there is none.
   const Symbol* Find(uint64_t address) const;
+  // Between two symbols of the kernel itself: not of a module, which may come or go.
+  bool IsInCore(uint64_t address) const;
   // Up to the next one; 0: there is none.
   uint64_t SizeOf(const Symbol& symbol) const;
   const std::map<uint64_t, std::string>& strings() const { return strings_; }

@@ -178,12 +178,15 @@ std::string TraceFlags(uint8_t flags, uint8_t preempt_count) {
 
 void AppendArguments(const EventSchema& schema, const std::vector<Value>& values,
                      std::string& out) {
-  for (size_t i = 0; i < schema.fields.size() && i < values.size(); ++i) {
-    out += ' ';
-    out += schema.fields[i].name;
-    out += '=';
-    AppendValue(schema.fields[i].type.base, values[i], out);
-  }
+  for (size_t i = 0; i < schema.fields.size() && i < values.size(); ++i)
+    AppendArgument(schema.fields[i], values[i], out);
+}
+
+void AppendArgument(const FieldSchema& field, const Value& value, std::string& out) {
+  out += ' ';
+  out += field.name;
+  out += '=';
+  AppendValue(field.type.base, value, out);
 }
 
 void AppendTraceLine(const TraceLine& line, const EventSchema& schema,

@@ -13,6 +13,7 @@ namespace probed::lang {
 // know: f32 and f64 print as the shortest decimal that reads back the same; bytes print quoted,
 // with \xNN for what is not printable ASCII and a backslash before '"' and '\'.
 void AppendArguments(const EventSchema& schema, const std::vector<Value>& values, std::string& out);
+void AppendArgument(const FieldSchema& field, const Value& value, std::string& out);
 
 struct TraceLine {
   std::string comm;  // at most 15 bytes

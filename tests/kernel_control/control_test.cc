@@ -148,6 +148,53 @@ TEST_F(ControlTest, TakesAndReadsBackTriggers) {
   EXPECT_TRUE(Ours().empty());
 }
 
+// One that a trigger of another names is busy for as long as that is there.
+TEST_F(ControlTest, DefinitionsThatNeedEachOtherGoInAnyOrder) {
+  const std::vector<std::string> lines{"p:my/a /proc/self/exe:0x1000",
+                                       "p:my/b /proc/self/exe:0x1010"};
+  for (const bool together : {true, false}) {
+    const auto outcome = Create(lines, {.enable = false});
+    ASSERT_FALSE(outcome.refusal);
+    const auto a = outcome.probes[0].id, b = outcome.probes[1].id;
+    ASSERT_FALSE(control_->WriteTrigger(b, "enable_event:my:a"));
+    EXPECT_EQ(control_->Find(b)->triggers, std::vector<std::string>{"enable_event:my:a:unlimited"});
+    control_->Delete(together ? std::vector{a, b} : std::vector{a});
+    if (!together) {
+      EXPECT_EQ(control_->List().size(), 1u);
+      control_->Delete({b});
+    }
+    EXPECT_TRUE(Ours().empty());
+    EXPECT_TRUE(Instances().empty());
+  }
+  const auto outcome = Create(lines, {.enable = false});
+  ASSERT_FALSE(control_->WriteTrigger(outcome.probes[1].id, "enable_event:my:a"));
+  control_.reset();
+  EXPECT_TRUE(Ours().empty());
+  EXPECT_TRUE(Instances().empty());
+}
+
+TEST_F(ControlTest, SaysWhatMayBeWrongWithATrigger) {
+  const auto outcome = Create({"p:my/a /proc/self/exe:0x1000"}, {.enable = false});
+  ASSERT_FALSE(outcome.refusal);
+  const auto id = outcome.probes[0].id;
+  ASSERT_FALSE(control_->WriteTrigger(id, "traceoff"));
+  auto refused = control_->WriteTrigger(id, "traceon");
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->verdict.error_number, EEXIST);
+  EXPECT_NE(refused->verdict.explanation.find("already"), std::string::npos);
+  refused = control_->WriteTrigger(id, "enable_event:my:b");
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->verdict.command, "enable_event:my:b");
+}
+
+TEST_F(ControlTest, AGroupThatIsTooLongWithOurPrefixOnly) {
+  const std::string group(60, 'g');
+  const auto outcome = Create({"p:" + group + "/a /proc/self/exe:0x1000"}, {.enable = false});
+  ASSERT_TRUE(outcome.refusal);
+  EXPECT_EQ(outcome.refusal->verdict.code, "GROUP_TOO_LONG");
+  EXPECT_NE(outcome.refusal->error.hint.find(GroupPrefix(owner_)), std::string::npos);
+}
+
 TEST_F(ControlTest, AnswersForEventsThatAreNotThere) {
   auto outcome = Create({"sched:sched_swich"});
   ASSERT_TRUE(outcome.refusal);

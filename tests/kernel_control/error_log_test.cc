@@ -34,6 +34,17 @@ TEST(ErrorLog, TheNewestEntryCounts) {
   EXPECT_FALSE(FindError(kLog, "p:g/a no_suc"));
 }
 
+// The kernel logs the filter of an event probe without the line that it is in.
+TEST(ErrorLog, AFilterIsOfItsLine) {
+  const auto found = FindFilterError(kLog, "e:g/a sched.sched_switch if foo == 1");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->message, "Field not found");
+  EXPECT_EQ(found->command, "e:g/a sched.sched_switch if foo == 1");
+  EXPECT_EQ(found->caret, 28);
+  EXPECT_FALSE(FindFilterError(kLog, "e:g/a sched.sched_switch if foo == 2"));
+  EXPECT_FALSE(FindFilterError(kLog, "e:g/a sched.sched_switch"));
+}
+
 TEST(ErrorLog, IsTakenAsItComes) {
   EXPECT_TRUE(ParseErrorLog("").empty());
   EXPECT_TRUE(ParseErrorLog("[ 1.0] x: error: cut").empty());
@@ -45,6 +56,9 @@ TEST(ErrorLog, MessagesHaveTheKernelsWords) {
   EXPECT_EQ(CodeOfMessage("Invalid probed address or symbol"), "BAD_PROBE_ADDR");
   EXPECT_EQ(CodeOfMessage("Invalid register name"), "BAD_REG_NAME");
   EXPECT_EQ(CodeOfMessage("Maxactive is too big"), "MAXACT_TOO_BIG");
+  EXPECT_EQ(CodeOfMessage("Maxactive is not for kprobe"), "BAD_MAXACT_TYPE");
+  EXPECT_EQ(CodeOfMessage("Field not found"), "FIELD_NOT_FOUND");
+  EXPECT_EQ(CodeOfMessage("Invalid type"), "INVALID_TYPE");
   EXPECT_EQ(CodeOfMessage("Something new"), "KERNEL_REFUSED");
 }
 
