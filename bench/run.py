@@ -11,7 +11,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from cases import attach, detour, footprint, hit_cost, kernel, mass, stops, stream, uprobe  # noqa: E402
+from cases import (attach, detour, footprint, hit_cost, kernel, kernel_definitions, mass,  # noqa: E402
+                   stops, stream, uprobe)
 
 CASES = {
     "hit": hit_cost.measure,
@@ -22,6 +23,7 @@ CASES = {
     "mass": mass.measure,
     "stream": stream.measure,
     "kernel": kernel.measure,
+    "kernel-definitions": kernel_definitions.measure,
     "footprint": footprint.measure,
 }
 
