@@ -11,11 +11,12 @@ FOLDER = BUILD / "tests" / "kernel"
 _PYTHON = Path("/usr/lib/python3.11")
 _UNUSED_PYTHON = {"test", "idlelib", "lib2to3", "ensurepip", "tkinter", "turtledemo", "distutils",
                   "pydoc_data", "asyncio", "sqlite3", "xml", "wsgiref", "xmlrpc", "dist-packages"}
-_TEST_FOLDERS = ("", "e2e", "kernel_differential")
-_PROGRAMS = [BUILD / "tests" / "lang_kernel_differential_test"]
+_TEST_FOLDERS = ("", "e2e", "client", "kernel_differential")
+_PROGRAMS = [BUILD / "tests" / "lang_kernel_differential_test",
+             BUILD / "tests" / "kernel_control_test"]
 _MODULES = ["drivers/net/dummy.ko"]
 _TARGETS = ["values-gcc-O1-pie-nocf", "values-gcc-O1-nopie-nocf", "counter-gcc-O2-pie-nocf",
-            "hammer-gcc-O2-pie-nocf"]
+            "hammer-gcc-O2-pie-nocf", "opens-gcc-O2-pie-nocf"]
 
 
 def _stripped(program):
@@ -60,7 +61,8 @@ def contents(kernel):
     image.text("/etc/bed", _environment())
     image.text("/etc/passwd", "root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")
     image.text("/etc/group", "root:x:0:\nnogroup:x:65534:\n")
-    image.file("/usr/bin/objdump")
+    for program in ("/usr/bin/objdump", "/usr/bin/readelf"):
+        image.file(program)
     _add_python(image)
     _add_tests(image)
     for name in _MODULES:

@@ -57,9 +57,44 @@ class Main(Bed):
         self.boot("jumps_check", "attach_test.Attach.test_attach_watch_detach",
                   "attach_test.Attach.test_client_killed",
                   "language_check", "kernel_facts_check", "boot_definitions_check",
+                  "kernel_trace_test.Events", "kernel_trace_test.Endings",
                   "differential_test.OptimizedPositionIndependent.test_fetch_arguments",
                   "differential_test.OptimizedPositionIndependent.test_return_arguments",
                   append="tsc=reliable")
+
+
+class Kprobes(Bed):
+    """Probes in the kernel's own code, mixed with a program's."""
+
+    def test_kprobes(self):
+        self.boot("control_check", "kprobes_check.Open.test_entry_and_return",
+                  "kprobes_check.Text.test_arguments",
+                  "mixed_check.Mixed.test_each_thread_is_in_order", "modules_check",
+                  "housekeeping_check.Housekeeping.test_killed_and_restarted",
+                  append="tsc=reliable", cpus=1)
+
+
+class Lockdown(Bed):
+    def test_integrity(self):
+        self.boot("lockdown_check.Lockdown.test_integrity_allows_kprobes",
+                  append="tsc=reliable lockdown=integrity", cpus=1)
+
+    def test_confidentiality(self):
+        self.boot("lockdown_check.Lockdown.test_confidentiality_closes_tracefs",
+                  append="tsc=reliable lockdown=confidentiality", cpus=1)
+
+
+class AllOfKprobes(Bed):
+    """By `./dev bed`: what takes longer, and 1,000 definitions, with the time that they take."""
+
+    def test_all(self):
+        self.boot("kprobes_check", "mixed_check", "triggers_check", "housekeeping_check",
+                  "tracefs_check", append="tsc=reliable", cpus=1)
+
+    def test_thousand(self):
+        self.boot("thousand_check", append="tsc=reliable", cpus=1)
+        console = (bed_image.FOLDER / self._testMethodName / "console.log").read_text()
+        print(*(line for line in console.splitlines() if " kprobes: made in " in line))
 
 
 class PlainCpu(Bed):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 # ends where the next head begins.
 _HEAD = re.compile(
     r"^ *(?P<comm>.{1,16}?)-(?P<pid>\d+) +\[(?P<cpu>\d{3,})\] (?P<flags>.{5}) +"
-    r"(?P<time>\d+\.\d{6}): (?P<event>[^\s:]+): (?=\(0x)", re.M)
+    r"(?P<time>\d+\.\d{6}): (?P<event>[^\s:]+): (?=\()", re.M)
 
 
 @dataclass(frozen=True)

@@ -35,13 +35,15 @@ class Tracefs:
 
     _serial = 0
 
-    def __init__(self, buffer_kb=8192):
+    def __init__(self, buffer_kb=8192, definitions="uprobe_events"):
+        """`definitions`: the file that they are written to."""
         if not _mounted():
             raise unittest.SkipTest("no tracefs with uprobe_events that this user may write")
         Tracefs._serial += 1
         self.group = f"pt{os.getpid()}_{Tracefs._serial}"
         self.instance = ROOT / "instances" / self.group
         self.buffer_kb = buffer_kb
+        self.definitions = ROOT / definitions
         self.events = []
 
     def __enter__(self):
@@ -52,7 +54,7 @@ class Tracefs:
     def __exit__(self, *_):
         for event in self.events:
             self._try(self.instance / "events" / self.group / event / "enable", "0")
-        self._try(ROOT / "uprobe_events", f"-:{self.group}/\n")
+        self._try(self.definitions, f"-:{self.group}/\n")
         self.instance.rmdir()
 
     @staticmethod
@@ -72,7 +74,7 @@ class Tracefs:
 
     def define(self, line):
         """Defines `line`, whose event must be in this object's group. Raises OSError."""
-        self._write(ROOT / "uprobe_events", line + "\n")
+        self._write(self.definitions, line + "\n")
         event = line.split()[0].split("/", 1)[1]
         if event not in self.events:
             self.events.append(event)
