@@ -144,6 +144,8 @@ Status ProbeRequest::JudgeFile(probe::Probe& probe) {
   }
   PROBED_TRY(auto file, names_.Open(definition.path));
   PROBED_RETURN_IF_ERROR(probe::JudgePlace(*file, definition, options_.force, boundaries_));
+  probe.file = file;
+  probe.code = probe::CodeAt(*file, FileOffset{definition.offset});
   PROBED_TRY(probe.return_instructions, probe::FindReturnInstructions(*file, definition));
   return {};
 }

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -54,9 +56,19 @@ Error NotAbsolute(const std::string& path) {
                .metadata = {{"errno", std::to_string(ENOENT)}}};
 }
 
-bool IsFile(const std::string& path, uint64_t inode) {
+// Where maps may show numbers that are not stat's: the device on btrfs, those of a layer's file on
+// overlayfs.
+bool IsOnStackedFileSystem(const std::string& path) {
+  struct statfs status {};
+  if (::statfs(path.c_str(), &status) != 0) return false;
+  return status.f_type == OVERLAYFS_SUPER_MAGIC || status.f_type == BTRFS_SUPER_MAGIC;
+}
+
+// Two file systems may have files of the same name and inode number.
+bool IsFile(const std::string& path, uint64_t device, uint64_t inode) {
   struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && status.st_ino == inode;
+  if (::stat(path.c_str(), &status) != 0 || status.st_ino != inode) return false;
+  return status.st_dev == device || IsOnStackedFileSystem(path);
 }
 
 // The maps show paths as we would reach them; below another root the process has shorter ones.
@@ -85,14 +97,29 @@ const elf::Module* AddressSpace::FindBaseName(std::string_view name) const {
   return nullptr;
 }
 
-// On stacked file systems stat and maps disagree about the device; path and inode do not.
+std::string AddressSpace::MapFile(const elf::Module& module) const {
+  const auto& first = module.mappings.front();
+  return fmt::format("/proc/{}/map_files/{:x}-{:x}", pid_, first.start.value, first.end.value);
+}
+
+// What is mapped has stat's numbers, though not in maps. That it stands at the module's path proves
+// nothing yet: another file system may have been mounted there since.
+bool AddressSpace::IsStatOf(const elf::Module& module, uint64_t device, uint64_t inode) const {
+  auto at_path = StatInRoot(pid_, module.path);
+  if (!at_path.ok() || at_path->st_dev != device || at_path->st_ino != inode) return false;
+  struct stat mapped {};
+  if (::stat(MapFile(module).c_str(), &mapped) == 0) {  // needs CAP_CHECKPOINT_RESTORE
+    return mapped.st_dev == device && mapped.st_ino == inode;
+  }
+  return IsOnStackedFileSystem(fmt::format("/proc/{}/root{}", pid_, module.path));
+}
+
 const elf::Module* AddressSpace::FindStat(uint64_t device, uint64_t inode,
                                           const std::string& path) const {
   if (const auto* module = map_.FindFile(device, inode)) return module;
   for (const auto& module : map_.modules()) {
-    if (module.inode == inode && inode != 0 && BaseName(module.path) == BaseName(path)) {
-      return &module;
-    }
+    if (module.inode == 0 || module.deleted || BaseName(module.path) != BaseName(path)) continue;
+    if (IsStatOf(module, device, inode)) return &module;
   }
   return nullptr;
 }
@@ -103,13 +130,16 @@ FileReference AddressSpace::Refer(const elf::Module& module) const {
                           .device = module.device,
                           .inode = module.inode,
                           .mapped = true};
-  if (!module.deleted && IsFile(reference.open_path, module.inode)) return reference;
-  std::string exe = fmt::format("/proc/{}/exe", pid_);
-  const auto& first = module.mappings.front();
-  reference.open_path =
-      IsFile(exe, module.inode)
-          ? exe
-          : fmt::format("/proc/{}/map_files/{:x}-{:x}", pid_, first.start.value, first.end.value);
+  const uint64_t device = module.device, inode = module.inode;
+  if (!module.deleted && IsFile(reference.open_path, device, inode)) return reference;
+  const std::string exe = fmt::format("/proc/{}/exe", pid_), mapped = MapFile(module);
+  const bool may_look = ::access(mapped.c_str(), R_OK) == 0;
+  const bool stands_there = !module.deleted && IsOnStackedFileSystem(reference.open_path);
+  if (IsFile(exe, device, inode)) {
+    reference.open_path = exe;
+  } else if (may_look || !stands_there) {
+    reference.open_path = mapped;
+  }
   return reference;
 }
 
@@ -154,7 +184,9 @@ std::vector<RemoteAddr> AddressSpace::Executable(const elf::Module& module, File
   std::vector<RemoteAddr> places;
   for (const auto& mapping : module.mappings) {
     uint64_t size = mapping.end - mapping.start;
-    if (!mapping.executable || offset < mapping.offset || offset - mapping.offset >= size) continue;
+    if (!mapping.executable || mapping.shared || offset < mapping.offset ||
+        offset - mapping.offset >= size)
+      continue;
     places.push_back(mapping.start + (offset - mapping.offset));
   }
   return places;

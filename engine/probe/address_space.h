@@ -37,7 +37,7 @@ class AddressSpace {
   FileReference Refer(const elf::Module& module) const;
   // The mapped module that a definition is about, or null.
   const elf::Module* Find(const lang::Definition& definition) const;
-  // Where the module has `offset` mapped: executable, or private and writable (USDT counters).
+  // Where the module has `offset` mapped privately: executable, or writable (USDT counters).
   static std::vector<RemoteAddr> Executable(const elf::Module& module, FileOffset offset);
   static std::optional<RemoteAddr> Writable(const elf::Module& module, FileOffset offset);
 
@@ -45,6 +45,8 @@ class AddressSpace {
   AddressSpace(pid_t pid, std::vector<elf::Mapping> mappings)
       : pid_(pid), map_(std::move(mappings)) {}
   const elf::Module* FindBaseName(std::string_view name) const;
+  std::string MapFile(const elf::Module& module) const;
+  bool IsStatOf(const elf::Module& module, uint64_t device, uint64_t inode) const;
   const elf::Module* FindStat(uint64_t device, uint64_t inode, const std::string& path) const;
 
   pid_t pid_;

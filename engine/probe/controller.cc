@@ -158,12 +158,18 @@ void Controller::RunHooks(tracee::Stopped& stopped, ProcessState& state, RemoteA
   if (site->HasHook(Hook::kUnwind)) hits_.returns().Lift(stopped, state);
   if (site->HasHook(Hook::kCatch)) hits_.returns().Relay(stopped, state);
   if (site->HasHook(Hook::kKeepsReturn)) hits_.returns().GiveUpTop(stopped, state);
-  if (site->HasHook(Hook::kModuleList)) watcher_.Refresh(stopped, state);
-  site = state.sites.Find(address);
-  if (site != nullptr && site->HasHook(Hook::kProgramEntry)) {
-    watcher_.OnProgramEntry(stopped, state, address);
-  }
-  if (!state.loading) optimizer_.Request(state.id);
+  // Any of these may forget the site.
+  const auto has = [&](Hook hook) {
+    site = state.sites.Find(address);
+    return site != nullptr && site->HasHook(hook);
+  };
+  bool is_changed = has(Hook::kModuleList) || has(Hook::kProgramEntry);
+  if (has(Hook::kModuleList)) watcher_.Refresh(stopped, state);
+  if (has(Hook::kMapped)) is_changed |= watcher_.OnMapped(stopped, state);
+  if (has(Hook::kProtected)) is_changed |= watcher_.OnProtected(stopped, state);
+  if (has(Hook::kUnmapped)) is_changed |= watcher_.OnUnmapped(stopped, state);
+  if (has(Hook::kProgramEntry)) watcher_.OnProgramEntry(stopped, state, address);
+  if (is_changed && !state.loading) optimizer_.Request(state.id);
 }
 
 Resumption Controller::OnTrap(tracee::Stopped& stopped) {

@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "engine/probe/generated_code.h"
+#include "engine/probe/shadow_returns.h"
 #include "engine/probe/stop_deadline.h"
 #include "engine/probe/trap_signal.h"
+#include "engine/probe/unmapped.h"
 
 namespace probed::probe {
 namespace {
@@ -123,6 +125,7 @@ bool MayTryAgain(const tracee::Tracer& tracer, const ProcessState& state, const 
 // Sites are breakpoints again; fails when one cannot be: its detour must stay.
 Status Detacher::RestoreAll(std::vector<tracee::Stopped*>& threads, ProcessState& state,
                             DetachReport& report) {
+  ForgetUnmapped(state);
   std::vector<Site*> optimized = state.sites.Optimized();
   Jumps jumps;
   for (const Site* site : optimized)
@@ -135,6 +138,7 @@ Status Detacher::RestoreAll(std::vector<tracee::Stopped*>& threads, ProcessState
     HitHandler::ReleaseSignals(*thread);
     RestoreFullMask(*thread);
   }
+  TakeOverAllFrames(state);  // of sites that were unmapped before they were undone
   PROBED_RETURN_IF_ERROR(RestoreSites(*threads.front(), hits_, state, report));
   VerifyJumps(*threads.front(), jumps, report);
   return {};

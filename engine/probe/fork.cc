@@ -20,10 +20,13 @@ void InheritState(const ProcessState& parent, ProcessState& child, tracee::Threa
   child.trampoline = parent.trampoline;
   child.loading = parent.loading;
   child.has_generated_sites = parent.has_generated_sites;
+  child.watches_maps = parent.watches_maps;
+  child.maps_code_itself = parent.maps_code_itself;
   child.trap_action = parent.trap_action;
   child.segv_action = parent.segv_action;
   child.bus_action = parent.bus_action;
   child.unwinders_seen = parent.unwinders_seen;
+  child.map_calls_seen = parent.map_calls_seen;
   // Frames are found by stack slot, so those of the parent's other threads, whose stacks were
   // copied too, do no harm, and nobody has to know which thread forked.
   ReturnStack& returns = ThreadState::Of(thread).returns;

@@ -9,6 +9,7 @@
 #include "engine/probe/stop_deadline.h"
 #include "engine/probe/transaction.h"
 #include "engine/probe/trap_signal.h"
+#include "engine/probe/unmapped.h"
 
 namespace probed::probe {
 namespace {
@@ -128,6 +129,7 @@ Status Installer::InstallIn(ProcessState& state, const std::vector<PlannedSite>&
     LookAtTrapAction(stopped, state);
     PROBED_RETURN_IF_ERROR(transaction.Install(stopped));
     watcher_.HookUnwinders(stopped, state);
+    watcher_.SyncWatch(stopped, state);
     return {};
   };
   auto in_the_way = [&] { return InTheWay(state, plans); };
@@ -138,6 +140,16 @@ Status Installer::InstallIn(ProcessState& state, const std::vector<PlannedSite>&
   return installed;
 }
 
+// Where nothing is to be installed yet, the file that is waited for must not be missed.
+void Installer::SyncWatch(ProcessState& state) {
+  if (!watcher_.IsWatchOutdated(state)) return;
+  (void)tracer_->WithOneStopped(state.process, kStopDeadline,
+                                [&](tracee::Stopped& stopped) -> Status {
+                                  watcher_.SyncWatch(stopped, state);
+                                  return {};
+                                });
+}
+
 std::vector<ProbeError> Installer::Create(ProbeGroup& group,
                                           const std::vector<std::shared_ptr<Probe>>& probes) {
   std::vector<ProbeError> errors;
@@ -145,7 +157,10 @@ std::vector<ProbeError> Installer::Create(ProbeGroup& group,
   for (ProcessState* state : std::vector(group.processes)) {
     auto plans = PlanForImage(*state, probes, errors);
     if (!errors.empty()) break;
-    if (plans.empty()) continue;
+    if (plans.empty()) {
+      SyncWatch(*state);
+      continue;
+    }
     Status installed = InstallIn(*state, plans);
     if (installed.ok()) continue;
     errors.push_back({.probe = plans.front().probe, .error = std::move(installed).error()});
@@ -181,9 +196,11 @@ std::vector<std::unique_ptr<Site>> Installer::Preview(
 Status Installer::SyncAll(ProbeGroup& group) {
   Status first_failure;
   for (ProcessState* state : std::vector(group.processes)) {
-    if (ChangedSites(*state).empty()) continue;
+    const bool outdated_watch = watcher_.IsWatchOutdated(*state);
+    if (ChangedSites(*state).empty() && !outdated_watch) continue;
     auto sync = [&](tracee::Stopped& stopped) -> Status {
       Status result;
+      ForgetUnmapped(*state);
       LookAtGeneratedCode(*state, stopped.tid());
       tracee::CodeMemory code(stopped);
       // Again: until it stopped, the process may have executed another program or unmapped some.
@@ -191,6 +208,7 @@ Status Installer::SyncAll(ProbeGroup& group) {
         Status synced = SyncSite(code, *site);
         if (!synced.ok() && result.ok()) result = std::move(synced);
       }
+      if (outdated_watch) watcher_.SyncWatch(stopped, *state);
       return result;
     };
     auto outdated = [&] { return OutdatedSites(*state); };

@@ -80,7 +80,7 @@ Result<arch::Instruction> DecodeForProbe(std::span<const uint8_t> code, uint64_t
 Status JudgePlace(const elf::File& file, const lang::Definition& definition, bool force,
                   Boundaries& boundaries) {
   FileOffset offset{definition.offset};
-  auto code = file.Bytes(offset, kLongestInstruction);
+  auto code = CodeAt(file, offset);
   if (code.empty()) {
     return Refusal("OFFSET_PAST_EOF",
                    fmt::format("{:#x} is past the end of {}", offset.value, definition.path),
@@ -105,6 +105,25 @@ Status JudgePlace(const elf::File& file, const lang::Definition& definition, boo
   auto instruction = DecodeForProbe(code, address->value);
   if (!instruction.ok()) return std::move(instruction).error();
   return {};
+}
+
+std::vector<uint8_t> CodeAt(const elf::File& file, FileOffset offset) {
+  return file.Bytes(offset, kLongestInstruction);
+}
+
+// A file may be written over in its place; its name and number stay.
+Status JudgeSame(const elf::File& file, const Probe& probe) {
+  if (!probe.file || probe.file.get() == &file) return {};
+  const std::string& build_id = file.identity().build_id;
+  bool is_same =
+      build_id == probe.file->identity().build_id &&
+      (!build_id.empty() || CodeAt(file, FileOffset{probe.definition->offset}) == probe.code);
+  if (is_same) return {};
+  return Error{.code = ErrorCode::kFailedPrecondition,
+               .reason = "FILE_CHANGED",
+               .message = probe.definition->path + " was changed since the probe was defined",
+               .hint = "define it again: its function may be in another place now",
+               .metadata = {{"build_id", build_id}}};
 }
 
 std::string DescribePlace(const elf::File& file, FileOffset offset) {

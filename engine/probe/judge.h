@@ -1,13 +1,17 @@
 #pragma once
 // Whether a probe can stand at a place of a file, judged from the file alone. Any thread.
 
+#include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "elf/file.h"
 #include "engine/arch/x86_64/instruction.h"
 #include "engine/lang/definition.h"
 #include "engine/probe/boundaries.h"
+#include "engine/probe/probe.h"
 
 namespace probed::probe {
 
@@ -16,6 +20,12 @@ namespace probed::probe {
 // NOT_FUNCTION_ENTRY (unless `force`).
 Status JudgePlace(const elf::File& file, const lang::Definition& definition, bool force,
                   Boundaries& boundaries);
+
+// As much of the code at a place as a probe on it needs.
+std::vector<uint8_t> CodeAt(const elf::File& file, FileOffset offset);
+
+// FILE_CHANGED: the probe was defined in this file, but in other contents.
+Status JudgeSame(const elf::File& file, const Probe& probe);
 
 // The instruction in `code`, or why no probe may stand on it.
 Result<arch::Instruction> DecodeForProbe(std::span<const uint8_t> code, uint64_t address);

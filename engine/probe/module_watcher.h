@@ -24,20 +24,30 @@ class ModuleWatcher {
   void OnProgramEntry(tracee::Stopped& stopped, ProcessState& state, RemoteAddr site);
   // Looks at the maps again.
   void Refresh(tracee::Stopped& stopped, ProcessState& state);
+  // Behind a system call of the program's own. Whether it has changed what is mapped of code.
+  bool OnMapped(tracee::Stopped& stopped, ProcessState& state);
+  bool OnProtected(tracee::Stopped& stopped, ProcessState& state);
+  bool OnUnmapped(tracee::Stopped& stopped, ProcessState& state);
+  // Such calls are looked at only for as long as somebody needs it: each costs a trap.
+  static bool IsWatchOutdated(const ProcessState& state);
+  void SyncWatch(tracee::Stopped& stopped, ProcessState& state);
   // Once return addresses are hijacked, unwinders must be shown the real ones.
   void HookUnwinders(tracee::Stopped& stopped, ProcessState& state);
 
  private:
-  void ForgetUnmapped(ProcessState& state, const AddressSpace& space);
   void ArmPending(tracee::Stopped& stopped, ProcessState& state, const AddressSpace& space);
   // A library's data is mapped after its code.
-  static void FindReferenceCounters(tracee::Stopped& stopped, ProcessState& state,
-                                    const AddressSpace& space);
+  void FindReferenceCounters(tracee::Stopped& stopped, ProcessState& state,
+                             const AddressSpace& space);
   void HookLinker(tracee::Stopped& stopped, ProcessState& state, const AddressSpace& space);
   void HookUnwinders(tracee::Stopped& stopped, ProcessState& state, const AddressSpace& space);
+  void SyncWatch(tracee::Stopped& stopped, ProcessState& state, const AddressSpace& space);
+  void WatchMaps(tracee::Stopped& stopped, ProcessState& state, const AddressSpace& space);
   void HookOffset(tracee::Stopped& stopped, ProcessState& state, const elf::Module& module,
                   FileOffset offset, Hook hook);
-  bool InstallHook(tracee::Stopped& stopped, ProcessState& state, RemoteAddr address, Hook hook);
+  static void RemoveHook(tracee::Stopped& stopped, ProcessState& state, Hook hook);
+  bool InstallHook(tracee::Stopped& stopped, ProcessState& state, RemoteAddr address, Hook hook,
+                   SitePlace place);
 
   FileCache& files_;
   Planner planner_;

@@ -256,6 +256,9 @@ bool Optimizer::Try(event::TargetId target) {
   std::optional<OptimizeJob> job;
   tracer_->Call([&] {
     if (ProcessState* state = Find(target)) {
+      SettleOrphans(*state);
+    }
+    if (ProcessState* state = Find(target)) {  // it may have gone meanwhile
       Settle(*state);
       job.emplace(target, state->images, Collect(*state));
     }
@@ -303,6 +306,19 @@ void Optimizer::Settle(ProcessState& state) {
   drainer_.Count();
   state.CountDetours();
   state.ReleaseRetired();
+}
+
+void Optimizer::SettleOrphans(ProcessState& state) {
+  if (!state.HasOrphans()) return;
+  auto retire = [&](std::vector<tracee::Stopped*>& threads) -> Status {
+    if (threads.size() < state.process.threads().size()) return {};
+    std::vector<RemoteAddr> ips;
+    for (tracee::Stopped* thread : threads)
+      ips.push_back(RemoteAddr{thread->regs().rip});
+    state.RetireOrphans(ips);
+    return {};
+  };
+  (void)tracer_->WithAllStopped(state.process, kStopDeadline, retire);
 }
 
 void Optimizer::Bar(ProcessState& state, RemoteAddr address, const std::string& why) {

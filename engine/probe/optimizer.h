@@ -65,6 +65,9 @@ class Optimizer {
 
   // What was recorded by detours that are retired is counted, and they are given back.
   void Settle(ProcessState& state);
+  // The same for sites that were unmapped, once no thread is on its way out of them. Outside
+  // observer callbacks.
+  void SettleOrphans(ProcessState& state);
   void OnThreadStart(tracee::Stopped& stopped, ProcessState& state);
   void OnThreadExit(ProcessState& state, pid_t tid);
   // A child whose sites are copies of its parent's gets memory of its own, or breakpoints.

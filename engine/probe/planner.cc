@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -13,15 +15,60 @@
 namespace probed::probe {
 namespace {
 
-// The bytes at `address` as the program's own: breakpoints and jumps of ours are not shown.
-std::vector<uint8_t> ReadOwnCode(ProcessState& state, RemoteAddr address) {
-  std::array<std::byte, 15> memory{};
-  size_t count = state.process.memory().ReadSome(address, memory);
-  std::vector<uint8_t> code(count);
-  for (size_t i = 0; i < count; ++i) {
-    code[i] = state.sites.OriginalByte(address + i, std::to_integer<uint8_t>(memory[i]));
+// As other programs may have it mapped, the file itself would change.
+Error MappedShared(const elf::Module& module) {
+  return Error{.code = ErrorCode::kFailedPrecondition,
+               .reason = "MAPPED_SHARED",
+               .message = "the process shares " + module.path + " with its file (MAP_SHARED)",
+               .hint = "no probe can stand there without changing the file",
+               .metadata = {{"path", module.path}}};
+}
+
+bool IsMappedShared(const elf::Module& module, FileOffset offset) {
+  return std::any_of(module.mappings.begin(), module.mappings.end(), [&](const auto& mapping) {
+    return mapping.executable && mapping.shared && offset >= mapping.offset &&
+           offset - mapping.offset < mapping.end - mapping.start;
+  });
+}
+
+// What to add to link addresses, as each mapping that is left would have it for each segment.
+std::set<uint64_t> PossibleBiases(const elf::Module& module, const elf::File& file) {
+  std::set<uint64_t> biases;
+  for (const auto& mapping : module.mappings) {
+    for (const auto& segment : file.segments())
+      biases.insert(mapping.start.value + segment.offset.value - mapping.offset.value -
+                    segment.address.value);
   }
-  return code;
+  return biases;
+}
+
+// In memory without a file, at the address at which the file would be (unmapped.h).
+std::vector<RemoteAddr> FindCopied(const ProcessState& state, const AddressSpace& space,
+                                   const elf::Module& module, const elf::File& file,
+                                   FileOffset offset) {
+  std::vector<RemoteAddr> found;
+  const auto link = file.ToLinkAddr(offset);
+  const OwnCode expected = CodeAt(file, offset);
+  if (!link || expected.empty()) return found;
+  for (uint64_t bias : PossibleBiases(module, file)) {
+    const RemoteAddr address{link->value + bias};
+    const elf::Mapping* mapping = space.map().At(address);
+    if (mapping == nullptr || !mapping->executable || mapping->inode != 0) continue;
+    if (ReadOwnCode(state, address) == expected) found.push_back(address);
+  }
+  return found;
+}
+
+std::string RootOf(const ProcessState& state) {
+  return fmt::format("/proc/{}/root", state.id.pid);
+}
+
+SitePlace PlaceOf(const elf::Module& module, FileOffset offset, const elf::File* file) {
+  return {.module = module.path,
+          .device = module.device,
+          .inode = module.inode,
+          .offset = offset,
+          .symbol = file != nullptr ? DescribePlace(*file, offset) : ""};
 }
 
 std::vector<FileOffset> PlacesOf(const Probe& probe) {
@@ -54,6 +101,16 @@ Status CheckOverlap(const ProcessState& state, const PlannedSite& plan) {
 
 }  // namespace
 
+OwnCode ReadOwnCode(const ProcessState& state, RemoteAddr address) {
+  std::array<std::byte, 15> memory{};
+  size_t count = state.process.memory().ReadSome(address, memory);
+  OwnCode code(count);
+  for (size_t i = 0; i < count; ++i) {
+    code[i] = state.sites.OriginalByte(address + i, std::to_integer<uint8_t>(memory[i]));
+  }
+  return code;
+}
+
 Result<PlannedSite> Planner::PlanAt(ProcessState& state, RemoteAddr address) {
   auto code = ReadOwnCode(state, address);
   if (code.empty()) {
@@ -67,13 +124,17 @@ Result<PlannedSite> Planner::PlanAt(ProcessState& state, RemoteAddr address) {
   PlannedSite plan;
   plan.address = address;
   plan.instruction = std::move(instruction);
+  plan.code = std::move(code);
   return plan;
 }
 
-std::string Planner::Describe(const ProcessState& state, const AddressSpace& space,
-                              const elf::Module& module, FileOffset offset) {
-  auto file = files_.Open(space.Refer(module), fmt::format("/proc/{}/root", state.id.pid));
-  return file.ok() ? DescribePlace(**file, offset) : "";
+// What cannot be opened any more (deleted, and we may not look through map_files) may be open
+// still.
+std::shared_ptr<const elf::File> Planner::Open(const ProcessState& state, const AddressSpace& space,
+                                               const elf::Module& module, const Probe* probe) {
+  auto file = files_.Open(space.Refer(module), RootOf(state));
+  if (file.ok()) return *file;
+  return probe != nullptr ? probe->file : nullptr;
 }
 
 Status Planner::Plan(ProcessState& state, const AddressSpace& space,
@@ -114,35 +175,63 @@ Result<PlannedSite> Planner::PlanAddress(ProcessState& state, const AddressSpace
   return plan;
 }
 
+Result<std::vector<RemoteAddr>> Planner::FindPlaces(const ProcessState& state,
+                                                    const AddressSpace& space, const Probe& probe,
+                                                    const elf::Module& module, FileOffset offset) {
+  auto places = AddressSpace::Executable(module, offset);
+  if (!places.empty()) return places;
+  if (IsMappedShared(module, offset)) return MappedShared(module);
+  auto file = Open(state, space, module, &probe);
+  return file ? FindCopied(state, space, module, *file, offset) : places;
+}
+
 Status Planner::PlanPlace(ProcessState& state, const AddressSpace& space,
                           const std::shared_ptr<Probe>& probe, const elf::Module& module,
                           FileOffset offset, std::vector<PlannedSite>& found) {
-  const lang::Definition& definition = *probe->definition;
-  for (RemoteAddr address : AddressSpace::Executable(module, offset)) {
+  PROBED_TRY(auto addresses, FindPlaces(state, space, *probe, module, offset));
+  for (RemoteAddr address : addresses) {
     Site* existing = state.sites.Find(address);
     if (existing != nullptr && existing->Carries(*probe)) continue;
+    auto file = Open(state, space, module, probe.get());
+    if (file) PROBED_RETURN_IF_ERROR(JudgeSame(*file, *probe));
     PROBED_TRY(auto plan, PlanAt(state, address));
     PROBED_RETURN_IF_ERROR(CheckShadowStack(state, *probe, plan.instruction));
     plan.probe = probe;
     plan.place = existing != nullptr && !existing->place().module.empty()
                      ? existing->place()
-                     : SitePlace{.module = module.path,
-                                 .device = module.device,
-                                 .inode = module.inode,
-                                 .offset = offset,
-                                 .symbol = Describe(state, space, module, offset)};
-    if (definition.ref_ctr_offset != 0) {
+                     : PlaceOf(module, offset, file.get());
+    if (probe->definition->ref_ctr_offset != 0) {
       plan.reference_counter =
-          AddressSpace::Writable(module, FileOffset{definition.ref_ctr_offset});
+          FindReferenceCounter(state, space, module, *probe->definition, address, offset);
     }
     found.push_back(std::move(plan));
   }
   return {};
 }
 
-Result<PlannedSite> Planner::PlanHook(ProcessState& state, RemoteAddr address, Hook hook) {
+std::optional<RemoteAddr> Planner::FindReferenceCounter(const ProcessState& state,
+                                                        const AddressSpace& space,
+                                                        const elf::Module& module,
+                                                        const lang::Definition& definition,
+                                                        RemoteAddr site, FileOffset offset) {
+  const FileOffset counter{definition.ref_ctr_offset};
+  auto file = Open(state, space, module, nullptr);
+  auto code = file ? file->ToLinkAddr(offset) : std::nullopt;
+  auto data = file ? file->ToLinkAddr(counter) : std::nullopt;
+  if (!code || !data) return AddressSpace::Writable(module, counter);
+  const RemoteAddr address{site.value + (data->value - code->value)};
+  const elf::Mapping* mapping = space.map().At(address);
+  bool is_there = mapping != nullptr && mapping->writable && !mapping->shared &&
+                  mapping->inode == module.inode &&
+                  address - mapping->start == counter.value - mapping->offset.value;
+  return is_there ? std::optional(address) : std::nullopt;
+}
+
+Result<PlannedSite> Planner::PlanHook(ProcessState& state, RemoteAddr address, Hook hook,
+                                      SitePlace place) {
   PROBED_TRY(auto plan, PlanAt(state, address));
   plan.hook = hook;
+  plan.place = std::move(place);
   return plan;
 }
 

@@ -17,10 +17,14 @@ struct PlannedSite {
   RemoteAddr address;
   SitePlace place;
   arch::Instruction instruction;
+  OwnCode code;
   std::shared_ptr<Probe> probe;
   std::optional<Hook> hook;
   std::optional<RemoteAddr> reference_counter;
 };
+
+// The bytes at `address` as the program's own: breakpoints and jumps of ours are not shown.
+OwnCode ReadOwnCode(const ProcessState& state, RemoteAddr address);
 
 class Planner {
  public:
@@ -33,7 +37,15 @@ class Planner {
   // In code that is in no file. Errors: generated_code.h, NOT_INSTRUCTION_BOUNDARY.
   Result<PlannedSite> PlanAddress(ProcessState& state, const AddressSpace& space,
                                   RemoteAddr address);
-  Result<PlannedSite> PlanHook(ProcessState& state, RemoteAddr address, Hook hook);
+  // Of the place that is mapped at `site`: a file may be loaded twice, with data of its own each
+  // time (dlmopen(3)).
+  std::optional<RemoteAddr> FindReferenceCounter(const ProcessState& state,
+                                                 const AddressSpace& space,
+                                                 const elf::Module& module,
+                                                 const lang::Definition& definition,
+                                                 RemoteAddr site, FileOffset offset);
+  // `place` may be left empty.
+  Result<PlannedSite> PlanHook(ProcessState& state, RemoteAddr address, Hook hook, SitePlace place);
 
  private:
   Status PlanPlace(ProcessState& state, const AddressSpace& space,
@@ -42,8 +54,11 @@ class Planner {
   Status PlanInMemory(ProcessState& state, const AddressSpace& space,
                       const std::shared_ptr<Probe>& probe, std::vector<PlannedSite>& plans);
   Result<PlannedSite> PlanAt(ProcessState& state, RemoteAddr address);
-  std::string Describe(const ProcessState& state, const AddressSpace& space,
-                       const elf::Module& module, FileOffset offset);
+  Result<std::vector<RemoteAddr>> FindPlaces(const ProcessState& state, const AddressSpace& space,
+                                             const Probe& probe, const elf::Module& module,
+                                             FileOffset offset);
+  std::shared_ptr<const elf::File> Open(const ProcessState& state, const AddressSpace& space,
+                                        const elf::Module& module, const Probe* probe);
 
   FileCache& files_;
 };

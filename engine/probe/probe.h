@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "elf/file.h"
 #include "engine/event/event.h"
 #include "engine/lang/definition_set.h"
 #include "engine/lang/fetch_program.h"
@@ -47,6 +48,9 @@ struct Probe {
   ProbeOptions options;
   std::weak_ptr<ProbeGroup> group;
 
+  // What it was defined in. As long as it is open its inode number is given to no other file.
+  std::shared_ptr<const elf::File> file;
+  std::vector<uint8_t> code;  // at its place when it was defined
   // File offsets where its function returns, if it is not to hijack a return address.
   std::vector<uint64_t> return_instructions;
 

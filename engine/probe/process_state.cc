@@ -90,6 +90,35 @@ void ProcessState::Retire(std::shared_ptr<const Optimization> optimization) {
   retired_.push_back(std::move(optimization));
 }
 
+void ProcessState::Forget(Site& site) {
+  site.ForgetPatch();
+  journal.Remove(JournalRecord::kSite, site.address());
+  auto optimization = site.optimization();
+  if (site.has_copy()) process.arena().Free(site.slot(), Site::kSlotSize);
+  sites.Erase(site.address());
+  if (!optimization) return;
+  for (const CodePatch& patch : optimization->patches)
+    journal.RemovePatch(patch.address, patch.original.size());
+  auto& list = optimization->returns.empty() ? retired_ : orphans_;
+  list.push_back(std::move(optimization));
+}
+
+void ProcessState::RetireOrphans(std::span<const RemoteAddr> ips) {
+  if (!ring) return;
+  CountDetours();
+  const auto waiting = ring->shadows().CountPending();
+  std::erase_if(orphans_, [&](const auto& orphan) {
+    bool waits = waiting.contains(orphan->indices[orphan->returns.front()]);
+    bool inside = std::any_of(ips.begin(), ips.end(), [&](RemoteAddr ip) {
+      return ip >= orphan->buffer && ip < orphan->buffer + orphan->buffer_size;
+    });
+    if (waits || inside) return false;
+    sites.ForgetTrampoline(*orphan);
+    retired_.push_back(orphan);
+    return true;
+  });
+}
+
 void ProcessState::ReleaseRetired() {
   for (const auto& optimization : std::exchange(retired_, {}))
     Release(*optimization);
@@ -119,17 +148,22 @@ void ProcessState::CountDetours() {
     count(*site->optimization(), site);
   for (const auto& optimization : retired_)
     count(*optimization, sites.Find(optimization->site));
+  for (const auto& orphan : orphans_)
+    count(*orphan, nullptr);
 }
 
 void ProcessState::MissReturns() {
   if (!ring) return;
-  for (Site* site : sites.Optimized()) {
-    const Optimization& optimization = *site->optimization();
-    if (optimization.returns.empty()) continue;
+  auto miss = [&](const Optimization& optimization) {
+    if (optimization.returns.empty()) return;
     uint64_t waited = -ring->AdvanceWaiting(optimization.indices[optimization.returns.front()], 0);
     for (size_t i : optimization.returns)
       optimization.probes[i]->counters.missed += waited;
-  }
+  };
+  for (const Site* site : sites.Optimized())
+    miss(*site->optimization());
+  for (const auto& orphan : orphans_)
+    miss(*orphan);
 }
 
 void ProcessState::ForgetMemory() {
@@ -137,13 +171,17 @@ void ProcessState::ForgetMemory() {
     site->ForgetPatch();
   sites.Clear();
   retired_.clear();
+  orphans_.clear();
   journal.Clear();
   rescue = Rescue();
   trampoline = {};
   loading = false;
   stacks_migrate = false;
+  watches_maps = false;
+  maps_code_itself = false;
   unwinders_seen.clear();
   has_generated_sites = false;
+  map_calls_seen.clear();
   for (const auto& [tid, thread] : process.threads())
     thread->set_extension(nullptr);
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,9 @@ class ThreadState final : public tracee::Extension {
   bool trap_is_sent_again = false;            // one of the program's own: YieldToProgram()
 };
 
+// Inodes, and where code of theirs is mapped: a library may be mapped twice (dlmopen(3)), or again.
+using SeenCode = std::set<std::pair<uint64_t, RemoteAddr>>;
+
 class ProcessState final : public tracee::Extension {
  public:
   ProcessState(tracee::Process& process, std::shared_ptr<ProbeGroup> probe_group,
@@ -78,6 +82,10 @@ class ProcessState final : public tracee::Extension {
   uint32_t images = 0;
   // It is being detached from: nothing may be armed any more, in new images and children neither.
   bool leaving = false;
+  // Its own calls of mmap(2) and the like are looked at (map_calls.h): for as long as a file is
+  // waited for, and once code came that way.
+  bool watches_maps = false;
+  bool maps_code_itself = false;
   // A daemon died that traced it. Our memory stays mapped: while nobody traced it, the program may
   // have gone off into a signal handler from there.
   bool salvaged = false;
@@ -89,8 +97,8 @@ class ProcessState final : public tracee::Extension {
   // A call has returned, or may return, in another thread than it was made in.
   bool stacks_migrate = false;
   std::string executable;
-  // Files that were searched for unwinders, by device and inode.
-  std::set<std::pair<uint64_t, uint64_t>> unwinders_seen;
+  // Code that was searched for unwinders, and for calls that map.
+  SeenCode unwinders_seen, map_calls_seen;
 
   // It has, or had, sites in code that is in no file (generated_code.h).
   bool has_generated_sites = false;
@@ -104,6 +112,15 @@ class ProcessState final : public tracee::Extension {
   // The site is none any more, or a breakpoint. No thread is in its detour, but what it has
   // recorded is still to be counted.
   void Retire(std::shared_ptr<const Optimization> optimization);
+  // What stood there is gone, as by munmap(2), and nobody can be in it: the site goes, and what it
+  // took up.
+  void Forget(Site& site);
+  // Of sites that were forgotten: what they have hijacked may still return, of a function that has
+  // gone on in another (a tail call).
+  bool HasOrphans() const { return !orphans_.empty(); }
+  // Those of which nobody waits for a return any more are retired. All threads are stopped; at
+  // `ips`.
+  void RetireOrphans(std::span<const RemoteAddr> ips);
   // Gives back what those took up; CountDetours() has counted them.
   void ReleaseRetired();
   bool HasRetired() const { return !retired_.empty(); }
@@ -129,6 +146,7 @@ class ProcessState final : public tracee::Extension {
 
  private:
   std::vector<std::shared_ptr<const Optimization>> retired_;
+  std::vector<std::shared_ptr<const Optimization>> orphans_;
 };
 
 }  // namespace probed::probe

@@ -23,11 +23,14 @@ inline constexpr uint8_t kBreakpointByte = 0xcc;
 
 // Breakpoints that the engine needs for itself.
 enum class Hook : uint8_t {
-  kProgramEntry = 1,  // the program's first own instruction after an exec
-  kModuleList = 2,    // the dynamic linker has changed its list of modules
-  kUnwind = 4,        // something is about to walk the stack
-  kCatch = 8,         // an exception has reached its handler
-  kKeepsReturn = 16,  // the return address on top of the stack is about to be saved elsewhere
+  kProgramEntry = 1,   // the program's first own instruction after an exec
+  kModuleList = 2,     // the dynamic linker has changed its list of modules
+  kUnwind = 4,         // something is about to walk the stack
+  kCatch = 8,          // an exception has reached its handler
+  kMapped = 16,        // the program has mapped something
+  kProtected = 32,     // it has changed what may be done with memory
+  kUnmapped = 64,      // it has given memory back, or moved it
+  kKeepsReturn = 128,  // the return address on top of the stack is about to be saved elsewhere
 };
 
 // Where a site is, in the words of its file.
@@ -40,14 +43,26 @@ struct SitePlace {
   std::vector<uint8_t> generated{};
 };
 
+// The program's own bytes from a site on: by them its code is known where it was copied to other
+// memory (unmapped.h). May be shorter at the end of a mapping.
+using OwnCode = std::vector<uint8_t>;
+
 class Site {
  public:
-  Site(RemoteAddr address, SitePlace place, arch::Instruction instruction)
-      : address_(address), place_(std::move(place)), instruction_(std::move(instruction)) {}
+  // Of a copy in its slot, before which stands its mark; keeps the alignment.
+  static constexpr size_t kCopyPlace = 16;
+  static constexpr size_t kSlotSize = kCopyPlace + arch::kMaxCopySize;
+
+  Site(RemoteAddr address, SitePlace place, arch::Instruction instruction, OwnCode code = {})
+      : address_(address),
+        place_(std::move(place)),
+        instruction_(std::move(instruction)),
+        code_(std::move(code)) {}
 
   RemoteAddr address() const { return address_; }
   const SitePlace& place() const { return place_; }
   const arch::Instruction& instruction() const { return instruction_; }
+  const OwnCode& code() const { return code_; }
   Mechanism mechanism() const;
   std::string reason() const;
   // The optimizer has not told yet whether a jump takes the breakpoint's place.
@@ -59,6 +74,7 @@ class Site {
   void set_copy(RemoteAddr address, arch::OutOfLineCopy copy);
   bool has_copy() const { return copy_address_.value != 0; }
   RemoteAddr copy_address() const { return copy_address_; }
+  RemoteAddr slot() const { return RemoteAddr{copy_address_.value - kCopyPlace}; }
   const arch::OutOfLineCopy& copy() const { return copy_; }
   // Where the copied instruction ends: a jump back (boosted) or a breakpoint of ours.
   RemoteAddr copy_end() const { return copy_address_ + copy_.instruction_length; }
@@ -146,6 +162,7 @@ class Site {
   RemoteAddr address_;
   SitePlace place_;
   arch::Instruction instruction_;
+  OwnCode code_;
   RemoteAddr copy_address_;
   RemoteAddr reference_counter_;
   arch::OutOfLineCopy copy_;

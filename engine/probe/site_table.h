@@ -30,6 +30,10 @@ class SiteTable {
     by_trampoline_.erase(optimization.trampoline);
     retired_.insert(optimization.trampoline);
   }
+  // Nothing can return there any more.
+  void ForgetTrampoline(const Optimization& optimization) {
+    by_trampoline_.erase(optimization.trampoline);
+  }
   bool IsRetired(RemoteAddr trampoline) const { return retired_.contains(trampoline); }
   void CopyTrampolines(const SiteTable& parent) {
     by_trampoline_ = parent.by_trampoline_;

@@ -14,9 +14,8 @@ namespace probed::probe {
 
 namespace {
 
-// Of a copy in its slot; keeps the alignment.
-constexpr size_t kCopyPlace = 16;
-constexpr size_t kSlotSize = kCopyPlace + arch::kMaxCopySize;
+constexpr size_t kCopyPlace = Site::kCopyPlace;
+constexpr size_t kSlotSize = Site::kSlotSize;
 
 // Whoever installs has made jumps breakpoints before, if it could.
 Error Displaced(RemoteAddr address) {
@@ -82,7 +81,7 @@ Status Transaction::BuildCopy(Site& site, RemoteAddr slot) {
 }
 
 Status Transaction::BuildSite(const PlannedSite& plan, std::optional<RemoteAddr> slot) {
-  auto site = std::make_unique<Site>(plan.address, plan.place, plan.instruction);
+  auto site = std::make_unique<Site>(plan.address, plan.place, plan.instruction, plan.code);
   Status built = slot ? BuildCopy(*site, *slot) : Status(*no_memory_);
   if (!built.ok() && !site->is_emulated()) return built;
   if (site->is_generated()) state_.has_generated_sites = true;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -14,11 +13,6 @@
 
 namespace probed::engine {
 namespace {
-
-int Rounds(int otherwise) {
-  const char* rounds = std::getenv("PROBED_TEST_ROUNDS");
-  return rounds != nullptr ? std::atoi(rounds) : otherwise;
-}
 
 class ChurnTest : public EngineTest {
  protected:

@@ -30,6 +30,11 @@ EngineOptions Optimizing() {
   return options;
 }
 
+int Rounds(int otherwise) {
+  const char* rounds = std::getenv("PROBED_TEST_ROUNDS");
+  return rounds != nullptr ? std::atoi(rounds) : otherwise;
+}
+
 EngineTest::EngineTest() : EngineTest(Chosen()) {}
 
 EngineTest::EngineTest(const EngineOptions& options) {

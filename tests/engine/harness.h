@@ -16,6 +16,9 @@ namespace probed::engine {
 // Sites become jumps; rings are small, as many programs are looked at in turn.
 EngineOptions Optimizing();
 
+// PROBED_TEST_ROUNDS, of a test that can be made longer.
+int Rounds(int otherwise);
+
 class EngineTest : public testing::Test {
  protected:
   EngineTest();
