@@ -25,10 +25,16 @@ Status MayTrace(const Caller& caller, const ProcessCredentials& process, int yam
   if (caller.admin) return {};
   const std::string admin_hint =
       "as root, or as a member of the daemon's admin group (probed-admin)";
+  if (process.namespace_owner == caller.uid) return {};
   if (!AllAre(process.uids, caller.uid) || !AllAre(process.gids, caller.gid))
     return Denied("UID_MISMATCH",
                   fmt::format("the process runs with uid {} gid {}, you are uid {} gid {}",
                               process.uids[1], process.gids[1], caller.uid, caller.gid),
+                  admin_hint);
+  if (process.namespace_owner)
+    return Denied("MISSING_CAPABILITY",
+                  fmt::format("the process lives in a user name space that uid {} has made",
+                              *process.namespace_owner),
                   admin_hint);
   if (process.permitted_capabilities != 0)
     return Denied("MISSING_CAPABILITY", "the process has capabilities that you do not have",

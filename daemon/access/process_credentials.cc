@@ -1,5 +1,8 @@
 #include "daemon/access/process_credentials.h"
 
+#include <fcntl.h>
+#include <linux/nsfs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -36,6 +39,27 @@ bool IsDumpable(const std::string& status_path, uid_t effective_uid) {
   return stat(status_path.c_str(), &owner) == 0 && owner.st_uid == effective_uid;
 }
 
+// The name spaces around that of the process, out to our own (ioctl_ns(2)). Nothing: it lives in
+// ours, or in none that is below it.
+std::optional<uid_t> OwnerOfNamespace(pid_t pid) {
+  constexpr int kDeepest = 32;  // user_namespaces(7)
+  struct stat own {};
+  auto at = OpenFile(fmt::format("/proc/{}/ns/user", pid), O_RDONLY);
+  if (!at.ok() || stat("/proc/self/ns/user", &own) != 0) return std::nullopt;
+  UniqueFd space = std::move(*at);
+  std::optional<uid_t> owner;
+  for (int i = 0; i < kDeepest; ++i) {
+    struct stat status {};
+    if (fstat(space.get(), &status) != 0) return std::nullopt;
+    if (status.st_ino == own.st_ino) return owner;
+    uid_t uid = 0;
+    if (ioctl(space.get(), NS_GET_OWNER_UID, &uid) != 0) return std::nullopt;
+    owner = uid;
+    space = UniqueFd(ioctl(space.get(), NS_GET_PARENT));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<ProcessCredentials> ReadCredentials(pid_t pid) {
@@ -48,6 +72,7 @@ Result<ProcessCredentials> ReadCredentials(pid_t pid) {
   credentials.uids = {status->real_uid, status->effective_uid, status->saved_uid};
   credentials.permitted_capabilities = status->permitted_caps;
   credentials.dumpable = IsDumpable(status_path, status->effective_uid);
+  credentials.namespace_owner = OwnerOfNamespace(pid);
   credentials.start_ticks = stat_fields->start_ticks;
   return credentials;
 }

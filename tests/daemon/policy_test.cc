@@ -53,6 +53,21 @@ TEST(MayTrace, NotMoreCapable) {
   EXPECT_EQ(ReasonOf(kUser, process), "MISSING_CAPABILITY");
 }
 
+// It is root there, with all capabilities, and has other ids if the owner has sub-ids.
+TEST(MayTrace, InAUserNamespaceItsOwnerMay) {
+  ProcessCredentials process = OwnProcess();
+  process.permitted_capabilities = ~uint64_t{0};
+  process.uids = {100'000, 100'000, 100'000};
+  process.dumpable = false;
+  process.namespace_owner = 1000;
+  EXPECT_EQ(ReasonOf(kUser, process, 2), "");
+  process.namespace_owner = 1001;
+  EXPECT_EQ(ReasonOf(kUser, process), "UID_MISMATCH");
+  process = OwnProcess();
+  process.namespace_owner = 1001;
+  EXPECT_EQ(ReasonOf(kUser, process), "MISSING_CAPABILITY");
+}
+
 TEST(MayTrace, NotWhatHidesItself) {
   ProcessCredentials process = OwnProcess();
   process.dumpable = false;
