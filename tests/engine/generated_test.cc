@@ -309,7 +309,6 @@ TEST_F(GeneratedTest, PlacesThatAreNone) {
   EXPECT_EQ(reason_at(0x1000), "NOT_MAPPED");
   DefineHere();
   EXPECT_EQ(reason_at(address + 2), "NOT_INSTRUCTION_BOUNDARY");
-  EXPECT_EQ(reason_at(address + 0x1000 - 1), "INSTRUCTION_REFUSED");
   auto modules = engine_->ListModules(target_);
   ASSERT_TRUE(modules.ok());
   for (const auto& module : *modules) {
