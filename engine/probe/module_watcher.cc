@@ -41,7 +41,8 @@ bool HasCode(const elf::Module& module) {
 }
 
 bool IsAwaited(const AddressSpace& space, const Probe& probe) {
-  return probe.enabled && space.Find(*probe.definition) == nullptr;
+  return probe.enabled && probe.definition->process == 0 &&
+         space.Find(*probe.definition) == nullptr;
 }
 
 // Where a file was replaced the new one has another inode, and its code may be anywhere.

@@ -99,6 +99,10 @@ Status CheckOverlap(const ProcessState& state, const PlannedSite& plan) {
       .metadata = {}};
 }
 
+bool IsUnreadable(const Status& status) {
+  return !status.ok() && status.error().reason == "MEMORY_UNREADABLE";
+}
+
 }  // namespace
 
 OwnCode ReadOwnCode(const ProcessState& state, RemoteAddr address) {
@@ -137,8 +141,21 @@ std::shared_ptr<const elf::File> Planner::Open(const ProcessState& state, const 
   return probe != nullptr ? probe->file : nullptr;
 }
 
+// The program runs, and may have unmapped since what it still had when `space` was read.
 Status Planner::Plan(ProcessState& state, const AddressSpace& space,
                      const std::shared_ptr<Probe>& probe, std::vector<PlannedSite>& plans) {
+  constexpr int kMostLooks = 8;
+  Status planned = PlanIn(state, space, probe, plans);
+  for (int i = 0; i < kMostLooks && IsUnreadable(planned); ++i) {
+    auto now = AddressSpace::Read(state.id.pid);
+    if (!now.ok()) break;
+    planned = PlanIn(state, *now, probe, plans);
+  }
+  return planned;
+}
+
+Status Planner::PlanIn(ProcessState& state, const AddressSpace& space,
+                       const std::shared_ptr<Probe>& probe, std::vector<PlannedSite>& plans) {
   const lang::Definition& definition = *probe->definition;
   if (definition.process != 0) return PlanInMemory(state, space, probe, plans);
   const elf::Module* module = space.Find(definition);

@@ -51,6 +51,8 @@ class Planner {
   Status PlanPlace(ProcessState& state, const AddressSpace& space,
                    const std::shared_ptr<Probe>& probe, const elf::Module& module,
                    FileOffset offset, std::vector<PlannedSite>& found);
+  Status PlanIn(ProcessState& state, const AddressSpace& space, const std::shared_ptr<Probe>& probe,
+                std::vector<PlannedSite>& plans);
   Status PlanInMemory(ProcessState& state, const AddressSpace& space,
                       const std::shared_ptr<Probe>& probe, std::vector<PlannedSite>& plans);
   Result<PlannedSite> PlanAt(ProcessState& state, RemoteAddr address);

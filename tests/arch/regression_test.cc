@@ -44,8 +44,10 @@ class RegressionTest : public testing::Test {
     others.push_back(RunEmulated(*puppet_, instruction, state));
     others.push_back(RunBoosted(*puppet_, instruction, kArena, state));
     others.push_back(RunStepped(*puppet_, instruction, kArena, state));
-    for (const Outcome& other : others) {
+    for (Outcome& other : others) {
       if (!other.ran) continue;
+      // AMD's processors look at a call's target before they push.
+      if (__builtin_cpu_is("amd") != 0) ForgiveDeadWord(*puppet_, instruction, native, other);
       EXPECT_EQ(Difference(native, other, kOriginal, kCopy), "");
     }
     return native;
@@ -55,7 +57,8 @@ class RegressionTest : public testing::Test {
   std::vector<uint8_t> code_;
 };
 
-// The processor has pushed the return address when it finds that the target is not canonical.
+// Intel's processors have pushed the return address when they find that the target is not
+// canonical.
 TEST_F(RegressionTest, ACallToNowhereLeavesTheOriginalReturnAddressBelowTheStack) {
   for (const char* hex : {"ff d0", "ff 14 24"}) {  // call *%rax, call *(%rsp)
     MachineState state = Prepare(hex);

@@ -125,6 +125,8 @@ class Accounts(Case):
                 self.assertEqual(session.finish(60), 0, session.program.err)
                 counted = int(re.search(r"calls (\d+) sum ok", program.out)[1])
                 self.assertEqual(counted, 2 * calls)
+                if more.get("output_format") == "json":
+                    self.objects = session.objects
                 return counted, session
 
     def assert_balanced(self, counted, session):
@@ -143,9 +145,8 @@ class Accounts(Case):
     def test_a_full_ring(self):
         counted, session = self.flood(300_000, output_format="json")
         total = self.assert_balanced(counted, session)
-        objects = session.objects
-        hits = sum(entry["type"] == "hit" for entry in objects)
-        lost = sum(entry["lost"] for entry in objects if entry["type"] == "loss")
+        hits = sum(entry["type"] == "hit" for entry in self.objects)
+        lost = sum(entry["lost"] for entry in self.objects if entry["type"] == "loss")
         self.assertEqual((hits, lost), (total["shown"], total["lost"]))
 
     def test_nothing_lost(self):

@@ -136,7 +136,7 @@ class JobControl(unittest.TestCase):
                                    ("r:e/x  hits ", "  missed 0")):
                 shell.expect(before)
                 shell.expect(behind)
-                numbers.append(int(shell.before))
+                numbers.append(int(shell.before.split()[0]))
             self.assertEqual(len(set(numbers)), 1, numbers)
             shell.does("echo status $?", "status 0")
             shell.leave(self)

@@ -106,9 +106,16 @@ Operation LowerConditional(const Disassembly& disassembly) {
   return operation;
 }
 
+// 0f 0d with a register does nothing on Intel's processors and is undefined on AMD's.
+bool IsReservedNop(const ZydisDecodedInstruction& instruction) {
+  return instruction.opcode_map == ZYDIS_OPCODE_MAP_0F && instruction.opcode == 0x0d;
+}
+
 Operation LowerByMnemonic(const Disassembly& disassembly) {
   switch (disassembly.instruction.mnemonic) {
     case ZYDIS_MNEMONIC_NOP:
+      if (IsReservedNop(disassembly.instruction)) return {};
+      return {.kind = Kind::kNop};
     case ZYDIS_MNEMONIC_PAUSE:
     case ZYDIS_MNEMONIC_ENDBR32:
     case ZYDIS_MNEMONIC_ENDBR64:
