@@ -125,6 +125,11 @@ std::optional<LoggedError> ReadLogged(const Tracefs& tracefs, const std::string&
 Refusal RefusedName(const lang::Refusal& refusal, const std::vector<std::string>& tokens) {
   Refusal refused;
   refused.verdict = lang::MakeVerdict(refusal, tokens);
+  // Names of synthetic events are judged in words of their own (trace_events_synth.c).
+  if (tokens[0].starts_with('s') && refused.verdict.code == "BAD_EVENT_NAME") {
+    refused.verdict.code = "BAD_NAME";
+    refused.verdict.message = "Illegal name";
+  }
   refused.error = Error{.code = ErrorCode::kInvalidArgument,
                         .reason = refused.verdict.code,
                         .message = refused.verdict.message.value_or(refused.verdict.explanation),

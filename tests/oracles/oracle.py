@@ -117,10 +117,10 @@ class Oracle(unittest.TestCase):
 
 
 def impossible(errors):
-    """Numbers of the lines that probectl refuses: no program could execute what is there, or it is
-    where the unwinder looks at its own return address."""
+    """Numbers of the lines that probectl refuses: no program could execute what is there, it is where
+    the unwinder looks at its own return address, or has none (a local symbol of a stripped file)."""
     return {int(number) for number in re.findall(
-        r"^probectl: error: definition (\d+): .* \((?:INSTRUCTION_REFUSED|LOOKS_AT_RETURN_ADDRESS)",
+        r"^probectl: error: definition (\d+): .* \((?:INSTRUCTION_REFUSED|LOOKS_AT_RETURN_ADDRESS|NOT_FUNCTION_ENTRY)",
         errors, re.M)}
 
 
