@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/lang/calling_convention.h"
 #include "engine/lang/fetch_code.h"
 #include "engine/lang/fetch_program.h"
 #include "engine/lang/payload.h"
-#include "engine/lang/calling_convention.h"
 
 namespace probed::lang {
 namespace {

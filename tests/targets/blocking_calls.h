@@ -49,9 +49,13 @@ struct Means {
   void* ring;
 };
 
-static long Result(long result) { return result < 0 ? -errno : result; }
+static long Result(long result) {
+  return result < 0 ? -errno : result;
+}
 
-static int MakePipe(struct Means* means) { return pipe(means->fds); }
+static int MakePipe(struct Means* means) {
+  return pipe(means->fds);
+}
 static void WritePipe(struct Means* means) {
   if (write(means->fds[1], "x", 1) != 1) abort();
 }
@@ -121,7 +125,9 @@ static int FillPipe(struct Means* means) {
   }
   return fcntl(means->fds[1], F_SETFL, 0);
 }
-static long Write(struct Means* means) { return Result(write(means->fds[1], "x", 1)); }
+static long Write(struct Means* means) {
+  return Result(write(means->fds[1], "x", 1));
+}
 static void DrainPipe(struct Means* means) {
   static char page[4096];
   if (read(means->fds[0], page, sizeof page) <= 0) abort();
@@ -159,7 +165,9 @@ static int SetLimit(int socket, int option) {
 static int ListenForAWhile(struct Means* means) {
   return Listen(means) != 0 ? -1 : SetLimit(means->id, SO_RCVTIMEO);
 }
-static long Accept(struct Means* means) { return accept(means->id, NULL, NULL) < 0 ? -errno : 0; }
+static long Accept(struct Means* means) {
+  return accept(means->id, NULL, NULL) < 0 ? -errno : 0;
+}
 static void Connect(struct Means* means) {
   struct sockaddr_un address;
   socklen_t length = Address(means, &address);
@@ -182,8 +190,9 @@ static void AcceptOne(struct Means* means) {
   if (accept(means->id, NULL, NULL) < 0) abort();
 }
 static int MakeSockets(struct Means* means) {
-  return socketpair(AF_UNIX, SOCK_STREAM, 0, means->fds) != 0 ? -1
-                                                              : SetLimit(means->fds[0], SO_RCVTIMEO);
+  return socketpair(AF_UNIX, SOCK_STREAM, 0, means->fds) != 0
+             ? -1
+             : SetLimit(means->fds[0], SO_RCVTIMEO);
 }
 static long Receive(struct Means* means) {
   char byte;
@@ -212,7 +221,8 @@ static long SemaphoreTime(struct Means* means) {
 static void Up(struct Means* means) {
   struct sembuf up = {0, 1, 0};
   if (semop(means->id, &up, 1) != 0) abort();
-  while (!__atomic_load_n(&means->ended, __ATOMIC_SEQ_CST)) usleep(1000);
+  while (!__atomic_load_n(&means->ended, __ATOMIC_SEQ_CST))
+    usleep(1000);
   semctl(means->id, 0, IPC_RMID);
 }
 struct Letter {
@@ -239,7 +249,8 @@ static long SendLetter(struct Means* means) {
   return Result(msgsnd(means->id, &letter, sizeof letter.text, 0));
 }
 static void RemoveQueue(struct Means* means) {
-  while (!__atomic_load_n(&means->ended, __ATOMIC_SEQ_CST)) usleep(1000);
+  while (!__atomic_load_n(&means->ended, __ATOMIC_SEQ_CST))
+    usleep(1000);
   msgctl(means->id, IPC_RMID, NULL);
 }
 static void SendOne(struct Means* means) {
@@ -285,7 +296,9 @@ static long WaitForInfo(struct Means* means) {
   sigaddset(&wanted, SIGUSR2);
   return Result(sigwaitinfo(&wanted, NULL));
 }
-static void SendUser2(struct Means* means) { pthread_kill(means->caller, SIGUSR2); }
+static void SendUser2(struct Means* means) {
+  pthread_kill(means->caller, SIGUSR2);
+}
 static int MakeSignalFd(struct Means* means) {
   sigset_t wanted;
   sigemptyset(&wanted);
@@ -298,7 +311,9 @@ static long ReadSignal(struct Means* means) {
   long got = read(means->fds[0], &info, sizeof info);
   return got < 0 ? -errno : (long)info.ssi_signo;
 }
-static void SendUser1(struct Means* means) { pthread_kill(means->caller, SIGUSR1); }
+static void SendUser1(struct Means* means) {
+  pthread_kill(means->caller, SIGUSR1);
+}
 static long Pause(struct Means* means) {
   (void)means;
   return Result(pause());
@@ -311,7 +326,9 @@ static long Suspend(struct Means* means) {
   sigaddset(&none, SIGUSR2);
   return Result(sigsuspend(&none));
 }
-static void SendAlarm(struct Means* means) { pthread_kill(means->caller, SIGALRM); }
+static void SendAlarm(struct Means* means) {
+  pthread_kill(means->caller, SIGALRM);
+}
 
 static long SleepUntilNever(int flags, clockid_t clock) {
   struct timespec start, time = {1, 200000000}, end;
@@ -329,7 +346,9 @@ static long SleepUntil(struct Means* means) {
   (void)means;
   return SleepUntilNever(TIMER_ABSTIME, CLOCK_MONOTONIC);
 }
-static void LetSleep(struct Means* means) { (void)means; }
+static void LetSleep(struct Means* means) {
+  (void)means;
+}
 
 static long Futex(struct Means* means) {
   return Result(syscall(SYS_futex, &means->word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0));
@@ -377,8 +396,12 @@ static int MakeFile(struct Means* means) {
 static int LockFile(struct Means* means) {
   return MakeFile(means) != 0 ? -1 : flock(means->fds[0], LOCK_EX);
 }
-static long Flock(struct Means* means) { return Result(flock(means->fds[1], LOCK_EX)); }
-static void UnlockFile(struct Means* means) { flock(means->fds[0], LOCK_UN); }
+static long Flock(struct Means* means) {
+  return Result(flock(means->fds[1], LOCK_EX));
+}
+static void UnlockFile(struct Means* means) {
+  flock(means->fds[0], LOCK_UN);
+}
 static int LockRange(struct Means* means) {
   struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
   return MakeFile(means) != 0 ? -1 : fcntl(means->fds[0], F_OFD_SETLK, &range);
@@ -444,9 +467,8 @@ static long GetEvents(struct Means* means) {
   return Result(syscall(SYS_io_getevents, means->ring, 1, 1, &event, &limit));
 }
 static void SubmitPoll(struct Means* means) {
-  struct iocb poll = {.aio_fildes = (uint32_t)means->fds[0],
-                      .aio_lio_opcode = IOCB_CMD_POLL,
-                      .aio_buf = POLLIN};
+  struct iocb poll = {
+      .aio_fildes = (uint32_t)means->fds[0], .aio_lio_opcode = IOCB_CMD_POLL, .aio_buf = POLLIN};
   struct iocb* all[] = {&poll};
   if (syscall(SYS_io_submit, means->ring, 1, all) != 1) abort();
   WritePipe(means);
@@ -459,8 +481,8 @@ static int MakeRing(struct Means* means) {
   if (means->id < 0) return kUnsupported;  // switched off, or not there
   char* ring = mmap(NULL, params.sq_off.array + 8, PROT_READ | PROT_WRITE, MAP_SHARED, means->id,
                     IORING_OFF_SQ_RING);
-  struct io_uring_sqe* entry = mmap(NULL, 2 * sizeof *entry, PROT_READ | PROT_WRITE, MAP_SHARED,
-                                    means->id, IORING_OFF_SQES);
+  struct io_uring_sqe* entry =
+      mmap(NULL, 2 * sizeof *entry, PROT_READ | PROT_WRITE, MAP_SHARED, means->id, IORING_OFF_SQES);
   if (ring == MAP_FAILED || entry == MAP_FAILED || MakePipe(means) != 0) return -1;
   entry->opcode = IORING_OP_POLL_ADD;
   entry->fd = means->fds[0];
@@ -523,7 +545,9 @@ static const struct BlockingCall {
 };
 enum { kCalls = sizeof kBlockingCalls / sizeof *kBlockingCalls };
 
-static void IgnoreAlarm(int number) { (void)number; }
+static void IgnoreAlarm(int number) {
+  (void)number;
+}
 
 static void PrepareSignals(void) {
   sigset_t blocked;
