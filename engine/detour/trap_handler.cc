@@ -36,9 +36,11 @@ class Handler : public Xbyak::CodeGenerator {
     for (uint32_t i = 0; i < kActionWords; ++i)
       dq(0);
     made.entry = static_cast<uint32_t>(getSize());
+    LeaveOthers();
     OnTrap();
     OnSent();
     made.restorer = static_cast<uint32_t>(getSize());
+    Xbyak::CodeGenerator::L(restorer_);
     mov(eax, SYS_rt_sigreturn);
     syscall();
     ready();
@@ -47,6 +49,17 @@ class Handler : public Xbyak::CodeGenerator {
   }
 
  private:
+  // The kernel makes it return to the restorer. Whoever else calls it is a handler that took us for
+  // the one that it has replaced, and there was none.
+  void LeaveOthers() {
+    Xbyak::Label ours;
+    lea(rax, ptr[rip + restorer_]);
+    cmp(rax, qword[rsp]);
+    je(ours);
+    ret();
+    Xbyak::CodeGenerator::L(ours);
+  }
+
   void OnTrap() {
     Xbyak::Label done, back;
     mov(ecx, dword[rsi + offsetof(siginfo_t, si_code)]);
@@ -96,7 +109,7 @@ class Handler : public Xbyak::CodeGenerator {
     ret();
   }
 
-  Xbyak::Label mark_, action_, sent_;
+  Xbyak::Label mark_, action_, sent_, restorer_;
 };
 
 }  // namespace

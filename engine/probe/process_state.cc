@@ -174,6 +174,7 @@ void ProcessState::ForgetMemory() {
   orphans_.clear();
   journal.Clear();
   rescue = Rescue();
+  runs_go.reset();
   trampoline = {};
   loading = false;
   stacks_migrate = false;

@@ -90,6 +90,7 @@ class ProcessState final : public tracee::Extension {
   // have gone off into a signal handler from there.
   bool salvaged = false;
   uint64_t rescue_kept_ns = 0;  // when the handler was last put in place again
+  std::optional<bool> runs_go;  // nothing: not looked at
   // What the program does on SIGTRAP; nothing: the default. See trap_signal.h.
   std::optional<SignalAction> trap_action;
   // The same for SIGSEGV and SIGBUS: fault_signal.h.

@@ -2,9 +2,11 @@
 
 #include <csignal>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/clock.h"
+#include "elf/file.h"
 #include "engine/probe/signal_action.h"
 #include "engine/sys/proc.h"
 #include "engine/sys/signal.h"
@@ -32,13 +34,25 @@ void RepairRescue(tracee::Stopped& stopped, ProcessState& state) {
   InstallRescue(stopped, state);
 }
 
+// Go's runtime never asks which action was there before its own. Other programs may save ours, call
+// it in place of their former handler, or put it back when we have left.
+bool MayReplaceHandler(ProcessState& state) {
+  if (!state.runs_go) {
+    auto file = elf::File::Open("/proc/" + std::to_string(state.id.pid) + "/exe");
+    state.runs_go = file.ok() && (*file)->is_go();
+  }
+  return *state.runs_go;
+}
+
 // The program may have set another action since we looked. The default one is no news: a trap of a
 // thread that blocks the signal brings it about, too.
 void NoteReplaced(tracee::Stopped& stopped, ProcessState& state, const SignalAction& replaced) {
   if (replaced.handler == 0 || replaced.handler == state.rescue.Action().handler) return;
   if (state.trap_action && state.trap_action->handler == replaced.handler) return;
   state.trap_action = replaced;
-  if (replaced.handler == kIgnoreSignal) return RemoveRescue(stopped, state);
+  if (replaced.handler == kIgnoreSignal || !MayReplaceHandler(state)) {
+    return RemoveRescue(stopped, state);
+  }
   (void)state.rescue.SetProgramsAction(stopped, state.trap_action);
 }
 
@@ -56,6 +70,7 @@ bool HasHandler(pid_t pid) {
 
 void InstallRescue(tracee::Stopped& stopped, ProcessState& state) {
   if (!state.rescue.prepared() || state.rescue.installed || IgnoresTraps(state)) return;
+  if (state.trap_action && !MayReplaceHandler(state)) return;
   if (!state.rescue.SetProgramsAction(stopped, state.trap_action).ok()) return;
   SignalAction action = state.rescue.Action();
   auto replaced = ExchangeAction(stopped, SIGTRAP, &action);

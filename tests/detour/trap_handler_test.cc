@@ -51,6 +51,7 @@ class Program {
   ~Program() { munmap(page_, 4096); }
 
   uint64_t At(size_t offset) const { return reinterpret_cast<uint64_t>(page_) + offset; }
+  uint64_t Entry() const { return action_.handler; }
   uint64_t Restorer() const { return action_.restorer; }
   void SetProgramsAction(const KernelAction& action) {
     std::memcpy(page_ + AssembleTrapHandler(kId).action, &action, sizeof action);
@@ -195,6 +196,22 @@ TEST(TrapHandlerTest, ASignalThatWasSentReachesTheProgramsHandlerAsItWas) {
   pid_t pid = RunWithDyingTracer(program, [](pid_t) {});
   sigqueue(pid, SIGTRAP, {.sival_int = 3});
   ExpectExit(pid, 23);
+}
+
+TEST(TrapHandlerTest, DoesNothingForAHandlerThatCallsIt) {
+  Program program;
+  siginfo_t sent{};
+  sent.si_signo = SIGTRAP;
+  sent.si_code = SI_USER;
+  struct sigaction before {
+  }, after{};
+  sigaction(SIGTRAP, nullptr, &before);
+  reinterpret_cast<void (*)(int, siginfo_t*, void*)>(program.Entry())(SIGTRAP, &sent, nullptr);
+  sigaction(SIGTRAP, nullptr, &after);
+  EXPECT_EQ(before.sa_handler, after.sa_handler);
+  sigset_t pending;
+  sigpending(&pending);
+  EXPECT_FALSE(sigismember(&pending, SIGTRAP));
 }
 
 }  // namespace
