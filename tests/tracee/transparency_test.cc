@@ -28,6 +28,8 @@ TEST_P(BlockedCallTest, ReturnsWhatItWouldHave) {
       ASSERT_TRUE(tracer_->Detach(*process, [](Stopped&) { return Status(); }).ok());
     });
   }
+  // Asleep again: what changes a futex before that is seen by the call's restart (EAGAIN).
+  ASSERT_TRUE(Eventually([&] { return ThreadStates(puppet.pid()) == "SS"; }));
   puppet.Send();
   puppet.CloseInput();
   EXPECT_EQ(puppet.ReadNumber("errors"), 0u);
@@ -60,6 +62,8 @@ TEST_P(BlockedCallTest, SurvivesARemoteCall) {
     };
     ASSERT_EQ(WithOneStopped(puppet.pid(), call), "");
   }
+  // Asleep again: what changes a futex before that is seen by the call's restart (EAGAIN).
+  ASSERT_TRUE(Eventually([&] { return ThreadStates(puppet.pid()) == "SS"; }));
   puppet.Send();
   puppet.CloseInput();
   EXPECT_EQ(puppet.ReadNumber("errors"), 0u);
