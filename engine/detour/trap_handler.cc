@@ -23,7 +23,7 @@ constexpr uint32_t kPageMask = 0xfff;
 // The kernel restores every register from the frame, so all are free. rsi: siginfo, rdx: ucontext.
 class Handler : public Xbyak::CodeGenerator {
  public:
-  explicit Handler(std::array<uint8_t, 256>& buffer)
+  explicit Handler(std::array<uint8_t, 512>& buffer)
       : Xbyak::CodeGenerator(buffer.size(), buffer.data()) {}
 
   TrapHandlerCode Assemble(uint64_t id) {
@@ -35,12 +35,15 @@ class Handler : public Xbyak::CodeGenerator {
     Xbyak::CodeGenerator::L(action_);
     for (uint32_t i = 0; i < kActionWords; ++i)
       dq(0);
+    made.left = static_cast<uint32_t>(getSize());
+    Xbyak::CodeGenerator::L(left_);
+    dd(0);
     made.entry = static_cast<uint32_t>(getSize());
+    Xbyak::CodeGenerator::L(entry_);
     LeaveOthers();
     OnTrap();
     OnSent();
     made.restorer = static_cast<uint32_t>(getSize());
-    Xbyak::CodeGenerator::L(restorer_);
     mov(eax, SYS_rt_sigreturn);
     syscall();
     ready();
@@ -49,19 +52,43 @@ class Handler : public Xbyak::CodeGenerator {
   }
 
  private:
-  // The kernel makes it return to the restorer. Whoever else calls it is a handler that took us for
-  // the one that it has replaced, and there was none.
+  // The kernel puts the context right behind the return address (struct rt_sigframe). Whoever else
+  // calls it is a handler that took us for the one that it has replaced, and there was none.
   void LeaveOthers() {
     Xbyak::Label ours;
-    lea(rax, ptr[rip + restorer_]);
-    cmp(rax, qword[rsp]);
+    lea(rax, ptr[rsp + sizeof(uint64_t)]);
+    cmp(rax, rdx);
     je(ours);
     ret();
     Xbyak::CodeGenerator::L(ours);
   }
 
+  // A tail call of such a handler cannot be told by the stack. No register of the caller's changes.
+  void LeaveUnlessInForce() {
+    constexpr uint32_t kAction = kActionWords * sizeof(uint64_t);
+    Xbyak::Label in_force;
+    push(rsi);
+    sub(rsp, kAction);
+    mov(edi, SIGTRAP);
+    xor_(esi, esi);
+    mov(rdx, rsp);
+    mov(r10d, sizeof(uint64_t));
+    mov(eax, SYS_rt_sigaction);
+    syscall();
+    mov(rax, qword[rsp]);
+    add(rsp, kAction);
+    pop(rsi);
+    lea(rcx, ptr[rip + entry_]);
+    cmp(rax, rcx);
+    je(in_force);
+    ret();
+    Xbyak::CodeGenerator::L(in_force);
+  }
+
   void OnTrap() {
     Xbyak::Label done, back;
+    cmp(dword[rip + left_], 0);
+    jne(sent_, T_NEAR);
     mov(ecx, dword[rsi + offsetof(siginfo_t, si_code)]);
     test(ecx, ecx);
     jle(sent_);
@@ -88,6 +115,7 @@ class Handler : public Xbyak::CodeGenerator {
   // what looks like the kernel's (rt_tgsigqueueinfo(2)).
   void OnSent() {
     Xbyak::CodeGenerator::L(sent_);
+    LeaveUnlessInForce();
     mov(r12, rsi);
     mov(edi, SIGTRAP);
     lea(rsi, ptr[rip + action_]);
@@ -109,13 +137,13 @@ class Handler : public Xbyak::CodeGenerator {
     ret();
   }
 
-  Xbyak::Label mark_, action_, sent_, restorer_;
+  Xbyak::Label mark_, action_, left_, entry_, sent_;
 };
 
 }  // namespace
 
 TrapHandlerCode AssembleTrapHandler(uint64_t id) {
-  std::array<uint8_t, 256> buffer{};
+  std::array<uint8_t, 512> buffer{};
   return Handler(buffer).Assemble(id);
 }
 

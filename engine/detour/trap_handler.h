@@ -23,6 +23,7 @@ inline constexpr uint64_t kCopyMark = 0x6b5d'f10c'93c7'e8a5;
 struct TrapHandlerCode {
   std::vector<uint8_t> code;  // position-independent
   uint32_t action = 0;  // the program's own, the kernel's struct sigaction; all 0, the default
+  uint32_t left = 0;    // 32 bits, 1 when a detach leaves it mapped: no int3 is ours any more
   uint32_t entry = 0;
   uint32_t restorer = 0;  // SA_RESTORER
 };

@@ -71,6 +71,12 @@ std::optional<SignalAction> Rescue::ProgramsAction(const sys::ProcessMemory& mem
   return read && stored.handler != 0 ? std::optional(stored) : std::nullopt;
 }
 
+Status Rescue::Abandon(tracee::Stopped& stopped) const {
+  constexpr uint32_t kLeft = 1;
+  RemoteAddr place = head_ + detour::AssembleTrapHandler(id_).left;
+  return stopped.WriteMemory(place, std::as_bytes(std::span(&kLeft, 1)));
+}
+
 bool Rescue::StandsAt(const sys::ProcessMemory& memory, RemoteAddr head, uint64_t id) {
   detour::TrapHandlerCode expected = detour::AssembleTrapHandler(id);
   std::vector<uint8_t> present(expected.code.size());

@@ -28,12 +28,16 @@ class Rescue {
                            const std::optional<SignalAction>& action) const;
   std::optional<SignalAction> ProgramsAction(const sys::ProcessMemory& memory) const;
   bool Contains(RemoteAddr ip) const;
+  // We leave it behind, for the program to call or to put back.
+  Status Abandon(tracee::Stopped& stopped) const;
 
   // Whether the process, or one that it was copied from, was given the handler `id` there.
   static bool StandsAt(const sys::ProcessMemory& memory, RemoteAddr head, uint64_t id);
 
   // The action in force is ours: trap_signal.h.
   bool installed = false;
+  // The program has replaced it, and may have saved it (sigaction(2)): it must stay mapped.
+  bool may_be_saved = false;
 
  private:
   RemoteAddr head_;

@@ -61,6 +61,12 @@ void RestoreHandler(tracee::Stopped& stopped, const ProcessState& state) {
   (void)ExchangeAction(stopped, SIGTRAP, &action);
 }
 
+// `present`: in the place of ours. The default action is the work of a blocked trap.
+void NoteSaved(ProcessState& state, const SignalAction& present) {
+  if (present.handler == 0 || present.handler == state.rescue.Action().handler) return;
+  state.rescue.may_be_saved = true;
+}
+
 bool HasHandler(pid_t pid) {
   auto status = sys::ReadTaskStatus(pid);
   return status.ok() && (status->caught & kTrap) != 0;
@@ -82,6 +88,7 @@ void RemoveRescue(tracee::Stopped& stopped, ProcessState& state) {
   if (!std::exchange(state.rescue.installed, false)) return;
   auto present = ExchangeAction(stopped, SIGTRAP, nullptr);
   if (!present) return;
+  NoteSaved(state, *present);
   if (present->handler != state.rescue.Action().handler) {
     if (present->handler != 0) state.trap_action = present;
     return;
@@ -119,6 +126,7 @@ bool LookAtTrapAction(tracee::Stopped& stopped, ProcessState& state) {
   // One that is ignored looks like the default after the first trap.
   if (is_default && state.trap_action && state.trap_action->handler == kIgnoreSignal) return false;
   state.trap_action = is_default ? std::nullopt : ExchangeAction(stopped, SIGTRAP, nullptr);
+  if (state.rescue.installed && state.trap_action) NoteSaved(state, *state.trap_action);
   state.rescue.installed = state.rescue.prepared() && state.trap_action &&
                            state.trap_action->handler == state.rescue.Action().handler;
   if (state.rescue.installed) {

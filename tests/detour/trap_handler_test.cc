@@ -51,6 +51,7 @@ class Program {
   ~Program() { munmap(page_, 4096); }
 
   uint64_t At(size_t offset) const { return reinterpret_cast<uint64_t>(page_) + offset; }
+  void LeaveBehind() { page_[AssembleTrapHandler(kId).left] = 1; }
   uint64_t Entry() const { return action_.handler; }
   uint64_t Restorer() const { return action_.restorer; }
   void SetProgramsAction(const KernelAction& action) {
@@ -212,6 +213,14 @@ TEST(TrapHandlerTest, DoesNothingForAHandlerThatCallsIt) {
   sigset_t pending;
   sigpending(&pending);
   EXPECT_FALSE(sigismember(&pending, SIGTRAP));
+}
+
+TEST(TrapHandlerTest, HasNoBreakpointsOnceItIsLeftBehind) {
+  Program program;
+  program.LeaveBehind();
+  int status = StatusOf(RunWithDyingTracer(program, [](pid_t) {}));
+  ASSERT_TRUE(WIFSIGNALED(status)) << status;
+  EXPECT_EQ(WTERMSIG(status), SIGTRAP);
 }
 
 }  // namespace

@@ -184,6 +184,38 @@ class Attach(unittest.TestCase):
             counter.assert_unharmed(self)
 
 
+class SavedActions(unittest.TestCase):
+    """A program that saves its action for SIGTRAP while ours stands there."""
+
+    def setUp(self):
+        path = target("actions")
+        self.program = Program([path])
+        self.addCleanup(self.program.__exit__)
+        self.program.wait_for("ready\n")
+        site = maps.load_base(self.program.pid, path) + elf.load(str(path)).symbols["work"].address
+        self.attached = probectl.Attached(self.program.pid, [f"p:a/w {path}:work"], armed=site)
+
+    def say(self, byte, chained):
+        self.program.say(byte)
+        self.program.wait_for(f"{byte} chained {chained}\n")
+
+    def test_calls_it_with_us_and_without(self):
+        with self.attached:
+            self.say("s", 0)
+            self.say("c", 1)
+            self.assertEqual(self.attached.detach(), 0)
+        self.say("c", 2)
+        self.assertEqual(self.program.finish(10), 0)
+
+    def test_puts_it_back_without_us(self):
+        with self.attached:
+            self.say("s", 0)
+            self.assertEqual(self.attached.detach(), 0)
+        self.say("r", 0)
+        self.program.say("t")
+        self.assertEqual(self.program.finish(10, close_input=False), -signal.SIGTRAP)
+
+
 class Threads(unittest.TestCase):
     def count_with(self, name, arguments, expected):
         path = target(name)
