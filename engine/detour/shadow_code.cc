@@ -23,10 +23,14 @@ static_assert(std::has_single_bit(sizeof(ThreadEntry)));
 
 }  // namespace
 
-// r8 = this thread's ShadowStack. No thread stands behind the first int3 unless it ran into it.
+// r8 = this thread's ShadowStack. No thread stands behind the first int3 unless it ran into it. A
+// program that has not set its fs base yet has none of the table's bases: it would find the first
+// free entry, which leads to the beginning of the ring.
 void ShadowCode::FindStack() {
   Label search, found;
   a_.ReadFsBase(rax);
+  a_.cmp(rax, ThreadEntry::kRemoved);
+  a_.jbe(ask_);
   a_.mov(rcx, ring::kThreadHashFactor);
   a_.imul(rcx, rax);
   a_.shr(rcx, 64 - ring::kThreadHashBits);

@@ -27,8 +27,8 @@ SECONDS = float(os.environ.get("PROBED_SOAK_SECONDS", "20"))
 class Hammer:
     """hammer.c, running; it counts in memory that we have mapped too."""
 
-    def __init__(self, threads_=THREADS, *options):
-        self.path = target("hammer")
+    def __init__(self, threads_=THREADS, *options, path=None):
+        self.path = path or target("hammer")
         self._file = tempfile.NamedTemporaryFile(prefix="probed-hammer-")
         self._file.truncate(16 * (threads_ + 1))
         self.counts = mmap.mmap(self._file.fileno(), 16 * (threads_ + 1))

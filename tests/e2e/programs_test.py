@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 from support import elf, maps, probectl, trace
+from support.daemon import Daemon
 from support.paths import target
 from support.process import Program, run
 
@@ -152,6 +153,28 @@ class Programs(unittest.TestCase):
             program.say("\n")
             self.assertEqual(program.finish(30), 0)
             self.assertIn(f"calls {8 * 10 * 41} ", program.out)
+
+    def test_no_thread_pointer(self):
+        """Detours find a thread's own memory by its fs base: here, none has any."""
+        path = target("bare", "gcc-O2-nopie-nocf")
+        with Program([path]) as program, Daemon() as daemon:
+            program.say("x")
+            program.wait_for("right\n")
+            lines = [f"p:e/p {path}:work n=%di:s64", f"r:e/r {path}:work v=$retval:s64"]
+            with probectl.Attached(program.pid, lines, address=daemon.address) as session:
+                self.assertEqual({site["mechanism"] for site in daemon.settled_sites()},
+                                 {"optimized"})
+                for i in range(3):
+                    program.say("x")
+                    program.wait_for("right\n" * (2 + i))
+                session.wait_for_records(600)
+                self.assertEqual(session.detach(), 0, session.program.err)
+                self.assertIn(" 0 lost", session.program.err)
+                values = [r.arguments for r in session.records if r.event == "r"]
+                self.assertEqual(values, [f"v={3 * i + 1}" for i in range(100)] * 3)
+                self.assertEqual({r.pid for r in session.records}, {program.pid})
+            self.assertEqual(program.finish(10), 0)
+            self.assertEqual(program.out, "right\n" * 4)
 
 
 class Tls(unittest.TestCase):
