@@ -20,6 +20,13 @@ bool IsGone(const Error& error) {
          error.reason == "PROGRAM_REPLACED";
 }
 
+// Between the plan and the stop the program has unmapped code, or put other code there.
+bool IsPlanOutdated(const Status& installed) {
+  if (installed.ok()) return false;
+  const std::string& reason = installed.error().reason;
+  return reason == "MEMORY_UNREADABLE" || reason == "SITE_CHANGED";
+}
+
 // Its detour was made for other probes than it has now, or for other filters.
 bool IsOutdated(const Site& site) {
   const auto& optimization = site.optimization();
@@ -150,21 +157,27 @@ void Installer::SyncWatch(ProcessState& state) {
                                 });
 }
 
+void Installer::CreateIn(ProcessState& state, const std::vector<std::shared_ptr<Probe>>& probes,
+                         std::vector<ProbeError>& errors) {
+  constexpr int kMaxAttempts = 8;
+  for (int i = 1;; ++i) {
+    auto plans = PlanForImage(state, probes, errors);
+    if (!errors.empty()) return;
+    if (plans.empty()) return SyncWatch(state);
+    Status installed = InstallIn(state, plans);
+    if (installed.ok()) return;
+    if (IsPlanOutdated(installed) && i < kMaxAttempts) continue;
+    return errors.push_back({.probe = plans.front().probe, .error = std::move(installed).error()});
+  }
+}
+
 std::vector<ProbeError> Installer::Create(ProbeGroup& group,
                                           const std::vector<std::shared_ptr<Probe>>& probes) {
   std::vector<ProbeError> errors;
   group.probes.insert(group.probes.end(), probes.begin(), probes.end());
   for (ProcessState* state : std::vector(group.processes)) {
-    auto plans = PlanForImage(*state, probes, errors);
+    CreateIn(*state, probes, errors);
     if (!errors.empty()) break;
-    if (plans.empty()) {
-      SyncWatch(*state);
-      continue;
-    }
-    Status installed = InstallIn(*state, plans);
-    if (installed.ok()) continue;
-    errors.push_back({.probe = plans.front().probe, .error = std::move(installed).error()});
-    break;
   }
   if (!errors.empty()) (void)Remove(group, probes);
   RequestOptimization(group);

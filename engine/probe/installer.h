@@ -50,6 +50,8 @@ class Installer {
   std::vector<PlannedSite> PlanForImage(ProcessState& state,
                                         const std::vector<std::shared_ptr<Probe>>& probes,
                                         std::vector<ProbeError>& errors);
+  void CreateIn(ProcessState& state, const std::vector<std::shared_ptr<Probe>>& probes,
+                std::vector<ProbeError>& errors);
   Status InstallIn(ProcessState& state, const std::vector<PlannedSite>& plans);
   // Jumps become breakpoints in the one stop of all threads in which `work` is done then; where
   // there are none to change, one stopped thread does for it.
