@@ -232,7 +232,7 @@ void Controller::StartImage(tracee::Stopped& stopped, ProcessState& state) {
   optimizer_.EndRing(state);
   LeaveGeneratedCode(state, "the process has executed another program");
   state.ForgetMemory();
-  ++state.images;
+  state.image = ProcessState::NextImage();
   stopped.process().arena().Forget();
   state.executable = ExecutableOf(state.id.pid);
   // Handlers end with an exec; what is ignored stays so (execve(2)).

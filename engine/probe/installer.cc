@@ -86,14 +86,14 @@ std::vector<PlannedSite> Installer::PlanForImage(ProcessState& state,
   std::vector<PlannedSite> plans;
   std::vector<ProbeError> refused;
   for (int i = 0; i < kMaxAttempts; ++i) {
-    uint32_t planned_for = state.images;
+    uint64_t planned_for = state.image;
     refused.clear();
     plans = PlanAll(state, probes, refused);
     if (refused.empty()) break;
     // An exec is known of once a thread has stopped since.
     auto nothing = [](tracee::Stopped&) -> Status { return {}; };
     (void)tracer_->WithOneStopped(state.process, kStopDeadline, nothing);
-    if (state.images == planned_for) break;
+    if (state.image == planned_for) break;
   }
   errors.insert(errors.end(), refused.begin(), refused.end());
   return plans;
@@ -125,14 +125,14 @@ void Installer::RequestOptimization(const ProbeGroup& group) {
 // Most of the work is done while the process runs between two stops. If it executes another program
 // there, the probes are the group's already, so the exec arms them.
 Status Installer::InstallIn(ProcessState& state, const std::vector<PlannedSite>& plans) {
-  const uint32_t planned_for = state.images;
+  const uint64_t planned_for = state.image;
   Transaction transaction(state, plans);
   auto reserve = [&](tracee::Stopped& stopped) -> Status {
-    if (state.images == planned_for) transaction.Reserve(stopped);
+    if (state.image == planned_for) transaction.Reserve(stopped);
     return {};
   };
   auto install = [&](tracee::Stopped& stopped) -> Status {
-    if (state.images != planned_for) return {};
+    if (state.image != planned_for) return {};
     LookAtTrapAction(stopped, state);
     PROBED_RETURN_IF_ERROR(transaction.Install(stopped));
     watcher_.HookUnwinders(stopped, state);
@@ -141,7 +141,7 @@ Status Installer::InstallIn(ProcessState& state, const std::vector<PlannedSite>&
   };
   auto in_the_way = [&] { return InTheWay(state, plans); };
   Status installed = tracer_->WithOneStopped(state.process, kStopDeadline, reserve);
-  if (installed.ok() && state.images == planned_for) installed = transaction.Build();
+  if (installed.ok() && state.image == planned_for) installed = transaction.Build();
   if (installed.ok()) installed = WithBreakpoints(state, in_the_way, install);
   if (!installed.ok() && IsGone(installed.error())) return {};
   return installed;

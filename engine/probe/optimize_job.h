@@ -41,7 +41,7 @@ struct Candidate {
 
 class OptimizeJob {
  public:
-  OptimizeJob(event::TargetId for_target, uint32_t for_image, std::vector<Candidate> some)
+  OptimizeJob(event::TargetId for_target, uint64_t for_image, std::vector<Candidate> some)
       : target(for_target), image(for_image), candidates(std::move(some)) {}
 
   // Tactic and region of each, or an obstacle.
@@ -53,7 +53,7 @@ class OptimizeJob {
   bool HasWork() const;
 
   const event::TargetId target;
-  const uint32_t image;  // ProcessState::images
+  const uint64_t image;  // ProcessState::image
   std::vector<Candidate> candidates;
   detour::SharedMemory memory;
   RemoteAddr daemon_trampoline;

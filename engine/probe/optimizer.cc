@@ -91,7 +91,7 @@ ProcessState* Optimizer::Find(event::TargetId target) const {
 ProcessState* Optimizer::FindImage(const OptimizeJob& job) const {
   tracee::Process* process = tracer_->Find(job.target.pid);
   ProcessState* state = process != nullptr ? ProcessState::Of(*process) : nullptr;
-  return state != nullptr && state->id == job.target && state->images == job.image ? state
+  return state != nullptr && state->id == job.target && state->image == job.image ? state
                                                                                    : nullptr;
 }
 
@@ -145,7 +145,7 @@ void Optimizer::AddToDrainer(ProcessState& state) {
 }
 
 Status Optimizer::ReserveIn(tracee::Stopped& stopped, ProcessState& state, OptimizeJob& job) {
-  if (state.images != job.image || !state.ring) return {};
+  if (state.image != job.image || !state.ring) return {};
   job.daemon_trampoline = state.trampoline;
   LookAtFaultActions(stopped, state);
   for (Candidate& candidate : job.candidates) {
@@ -179,7 +179,7 @@ void Optimizer::Open(OptimizeJob& job) {
   ProcessState* state = Find(job.target);
   if (state == nullptr) return;
   auto open = [&](tracee::Stopped& stopped) -> Status {
-    return state->images == job.image ? MakeRing(stopped, *state) : Status();
+    return state->image == job.image ? MakeRing(stopped, *state) : Status();
   };
   Status opened;
   if (!state->ring) opened = tracer_->WithOneStopped(state->process, kStopDeadline, open);
@@ -234,7 +234,7 @@ bool Optimizer::Apply(OptimizeJob& job) {
   if (ready.empty()) return false;
   bool again = false;
   auto apply = [&](std::vector<tracee::Stopped*>& threads) -> Status {
-    if (state->images != job.image || state->leaving) return {};
+    if (state->image != job.image || state->leaving) return {};
     for (tracee::Stopped* thread : threads)
       LookAt(*thread, *state);
     JumpBatch batch(threads, *state);
@@ -260,7 +260,7 @@ bool Optimizer::Try(event::TargetId target) {
     }
     if (ProcessState* state = Find(target)) {  // it may have gone meanwhile
       Settle(*state);
-      job.emplace(target, state->images, Collect(*state));
+      job.emplace(target, state->image, Collect(*state));
     }
   });
   LookAtThreads(target);

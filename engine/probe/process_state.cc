@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
 #include <utility>
 
@@ -60,6 +61,11 @@ ProcessState::ProcessState(tracee::Process& traced, std::shared_ptr<ProbeGroup> 
       journal(patches, id.pid, id.start_ticks) {
   process.set_call_recorder(std::move(patches));
   group->processes.push_back(this);
+}
+
+uint64_t ProcessState::NextImage() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
 }
 
 ProcessState::~ProcessState() {

@@ -78,8 +78,10 @@ class ProcessState final : public tracee::Extension {
   RemoteAddr trampoline;
   // Between an exec and the program's first own instruction: system calls are watched for mappings.
   bool loading = false;
-  // Images it has executed while traced: what was planned for one is nothing to the next.
-  uint32_t images = 0;
+  // The program that it executes, traced since when: what was planned for one is nothing to the
+  // next, nor to the same process when it is attached to once more. No two have the same number.
+  uint64_t image = NextImage();
+  static uint64_t NextImage();
   // It is being detached from: nothing may be armed any more, in new images and children neither.
   bool leaving = false;
   // Its own calls of mmap(2) and the like are looked at (map_calls.h): for as long as a file is
