@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/detour/detour.h"
+#include "engine/detour/string_routines.h"
 #include "engine/detour/trampoline.h"
 #include "engine/lang/definition_set.h"
 #include "engine/lang/filter.h"
@@ -31,6 +32,7 @@ constexpr int kCalls = 4096;  // a round; what they record fits in the ring
 constexpr uint64_t kRingBytes = 1 << 20;
 constexpr size_t kBufferOffset = 4096;
 constexpr size_t kTrampolineOffset = 3 * 4096;
+constexpr size_t kRoutinesOffset = 4 * 4096;
 constexpr uint32_t kEntryProbe = 0;
 constexpr uint32_t kReturnProbe = 1;
 constexpr size_t kJumpBytes = 5;
@@ -92,7 +94,8 @@ class Function {
   uint64_t PlaceTrampoline(const detour::DetourProbe& probe);
   void Install(std::span<const detour::DetourProbe> probes, uint64_t trampoline);
   detour::SharedMemory memory() const {
-    return {reinterpret_cast<uint64_t>(control_), reinterpret_cast<uint64_t>(ring_), geometry_};
+    return {reinterpret_cast<uint64_t>(control_), reinterpret_cast<uint64_t>(ring_),
+            reinterpret_cast<uint64_t>(code_ + kRoutinesOffset), geometry_};
   }
 
   std::vector<std::shared_ptr<const lang::Definition>> definitions_;
@@ -126,6 +129,8 @@ uint64_t Function::PlaceTrampoline(const detour::DetourProbe& probe) {
 void Function::Install(std::span<const detour::DetourProbe> probes, uint64_t trampoline) {
   reinterpret_cast<ring::ControlHeader*>(control_)->armed = static_cast<uint32_t>(::getpid());
   const auto site = reinterpret_cast<uint64_t>(code_);
+  std::ranges::copy(detour::TheStringRoutines().code,
+                    reinterpret_cast<uint8_t*>(code_ + kRoutinesOffset));
   std::vector<arch::Instruction> region;
   for (size_t at = 0; at < kJumpBytes; at += region.back().length)
     region.push_back(*arch::Decode(std::span(kFunction).subspan(at), site + at));

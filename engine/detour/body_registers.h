@@ -11,6 +11,7 @@ namespace probed::detour {
 inline const Xbyak::Reg64& kValue = Xbyak::util::rax;
 // Pass 1: string bytes in the low half, strings in the high half. Pass 2: the record.
 inline const Xbyak::Reg64& kTotal = Xbyak::util::r8;
+inline constexpr uint64_t kOneString = uint64_t{1} << 32;  // in kTotal
 inline const Xbyak::Reg64& kRecord = Xbyak::util::r8;
 // From the reservation to its commit, where the daemon looks for it too (leave.cc).
 inline const Xbyak::Reg64& kCommit = Xbyak::util::r10;

@@ -5,7 +5,8 @@
 // In generated code: no system call, no libc, no vector or x87 instruction; the program's 128-byte
 // red zone is left alone; flags and registers are restored; the stack pointer is constant between
 // prologue and epilogue, which say where it is, so whoever finds a thread inside can tell its
-// registers (leave.h).
+// registers (leave.h). Only the routines that a detour calls (string_routines.h) have their return
+// address below it.
 
 #include <cstdint>
 #include <span>
@@ -26,6 +27,7 @@ namespace probed::detour {
 struct SharedMemory {
   uint64_t control = 0;
   uint64_t ring = 0;
+  uint64_t routines = 0;  // TheStringRoutines(), anywhere
   ring::Geometry geometry;
 };
 

@@ -75,7 +75,6 @@ void FetchEmitter::StoreBytes(const FetchOp& op) {
   a_.cmp(rax, a_.Slot(a_.frame().limit()));
   a_.ja(fault);
   strings_.CopyBytes(fault);
-  a_.mov(kCursor, r9);
   a_.xor_(ecx, ecx);
   a_.cmp(a_.Slot(a_.frame().length()), max_string_);
   a_.setg(cl);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/detour/body_registers.h"
+#include "engine/detour/string_search.h"
 #include "engine/lang/payload.h"
 
 namespace probed::detour {
@@ -58,7 +59,8 @@ FetchEmitter::FetchEmitter(Assembler& assembler, const DetourProbe& probe, const
       place_(place),
       payload_(place.is_return ? kReturnPayload : kEntryPayload),
       max_string_(lang::LongestString(probe.limits)),
-      strings_(assembler, payload_, max_string_, probe.limits.kernel_string_rules) {}
+      strings_(assembler, place.memory.routines, payload_, max_string_,
+               probe.limits.kernel_string_rules) {}
 
 Status FetchEmitter::Check(const DetourProbe& probe) {
   const FetchCode& code = probe.program->code();
@@ -120,7 +122,6 @@ const FetchOp* FetchEmitter::FirstMeasured() const {
 
 void FetchEmitter::Measure(bool untouched) {
   a_.xor_(kTotal.cvt32(), kTotal.cvt32());
-  strings_.LoadConstants();
   direct_ = untouched ? FirstMeasured() : nullptr;
   EmitFields(Pass::kMeasure);
   direct_ = nullptr;
@@ -129,7 +130,7 @@ void FetchEmitter::Measure(bool untouched) {
 void FetchEmitter::Store() {
   StoreInitial();
   if (HasData(probe_)) {
-    if (SearchesTwice()) strings_.LoadConstants();
+    if (SearchesTwice()) LoadHighBits(a_);
     a_.lea(kCursor, ptr[kRecord + (payload_ + fixed_bytes())]);
   }
   EmitFields(Pass::kStore);
@@ -184,7 +185,6 @@ void FetchEmitter::MeasureString(const FetchField& field, uint32_t length_word) 
 
 void FetchEmitter::StoreString(const FetchField& field, uint32_t length_word) {
   const auto missing = std::make_shared<Label>();
-  const auto fault = std::make_shared<Label>();
   const auto done = std::make_shared<Label>();
   const FetchOp& store = code_.ops[field.end - 1];
   a_.cmp(dword[rsp + length_word], -1);
@@ -193,11 +193,9 @@ void FetchEmitter::StoreString(const FetchField& field, uint32_t length_word) {
     EmitOp(code_.ops[i], Pass::kStore, *missing);
   StringCode::MeasuredSlot slot{.offset = store.slot, .begin = {}};
   if (IsFirstData(field)) slot.begin = fixed_bytes();
-  strings_.CopyMeasured(store.offset, length_word, slot, *fault);
+  strings_.CopyMeasured(store.offset, length_word, slot, *missing);
   a_.L(*done);
   a_.Later([=, this] {
-    a_.L(*fault);
-    a_.mov(kCursor, r9);
     a_.L(*missing);
     StoreInitial(store.slot, store.slot + sizeof(uint64_t));
     a_.jmp(*done);

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "engine/detour/string_routines.h"
+
 namespace probed::detour {
 namespace {
 
@@ -73,6 +75,12 @@ bool UnwindBody(const Detour& detour, uint32_t offset, user_regs_struct& regs,
   return true;
 }
 
+std::optional<uint64_t> ResumeOf(std::span<const FixUp> fix_ups, uint64_t start, uint64_t ip) {
+  const auto fix_up = std::ranges::lower_bound(fix_ups, ip - start, {}, &FixUp::load);
+  if (fix_up == fix_ups.end() || fix_up->load != ip - start) return std::nullopt;
+  return start + fix_up->resume;
+}
+
 std::optional<uint32_t> OffsetIn(const Detour& detour, uint64_t buffer, uint64_t ip) {
   const uint64_t offset = ip - buffer;
   if (offset >= detour.code.size()) return std::nullopt;
@@ -111,12 +119,26 @@ bool Unwind(const Detour& detour, uint64_t buffer, uint64_t site, user_regs_stru
   return true;
 }
 
+bool InRoutines(uint64_t routines, uint64_t ip) {
+  return routines != 0 && ip - routines < TheStringRoutines().code.size();
+}
+
+bool LeaveRoutine(uint64_t routines, user_regs_struct& regs, arch::MemoryBus& memory) {
+  uint64_t behind_call;
+  if (!InRoutines(routines, regs.rip) || !LoadWord(memory, regs.rsp, behind_call)) return false;
+  regs.rip = behind_call - 1;
+  regs.rsp += sizeof(behind_call);
+  return true;
+}
+
 std::optional<uint64_t> FixUpAddress(const Detour& detour, uint64_t buffer, uint64_t ip) {
-  const auto offset = OffsetIn(detour, buffer, ip);
-  if (!offset) return std::nullopt;
-  const auto fix_up = std::ranges::lower_bound(detour.fix_ups, *offset, {}, &FixUp::load);
-  if (fix_up == detour.fix_ups.end() || fix_up->load != *offset) return std::nullopt;
-  return buffer + fix_up->resume;
+  if (!OffsetIn(detour, buffer, ip)) return std::nullopt;
+  return ResumeOf(detour.fix_ups, buffer, ip);
+}
+
+std::optional<uint64_t> FixUpInRoutines(uint64_t routines, uint64_t ip) {
+  if (!InRoutines(routines, ip)) return std::nullopt;
+  return ResumeOf(TheStringRoutines().fix_ups, routines, ip);
 }
 
 }  // namespace probed::detour

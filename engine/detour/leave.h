@@ -38,7 +38,13 @@ std::optional<Location> Locate(const Detour& detour, uint64_t buffer, const user
 bool Unwind(const Detour& detour, uint64_t buffer, uint64_t site, user_regs_struct& regs,
             arch::MemoryBus& memory);
 
+// A thread in one of the routines that detours call, which stand at `routines`: makes `regs` those
+// of the call, in the detour. False: it is in none, or its stack is unreadable.
+bool LeaveRoutine(uint64_t routines, user_regs_struct& regs, arch::MemoryBus& memory);
+bool InRoutines(uint64_t routines, uint64_t ip);
+
 // Where a load that faulted at `ip` goes on; nothing: not one of ours.
 std::optional<uint64_t> FixUpAddress(const Detour& detour, uint64_t buffer, uint64_t ip);
+std::optional<uint64_t> FixUpInRoutines(uint64_t routines, uint64_t ip);
 
 }  // namespace probed::detour

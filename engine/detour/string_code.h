@@ -1,6 +1,6 @@
 #pragma once
-// Machine code that measures and copies NUL-terminated strings, eight bytes at a time. Whole
-// aligned words are read, so no load touches a page that the string does not reach.
+// Machine code that measures and copies NUL-terminated strings, by the routines that all detours
+// share as far as it can.
 
 #include <cstdint>
 #include <optional>
@@ -17,22 +17,25 @@ class StringCode {
     bool in_array = false;
   };
 
-  // `payload`: where it begins in the record.
-  StringCode(Assembler& assembler, uint32_t payload, uint32_t max_string, bool kernel_rules)
-      : a_(assembler), payload_(payload), max_string_(max_string), kernel_rules_(kernel_rules) {}
+  // `payload`: where it begins in the record. `routines`: where TheStringRoutines() stand.
+  StringCode(Assembler& assembler, uint64_t routines, uint32_t payload, uint32_t max_string,
+             bool kernel_rules)
+      : a_(assembler),
+        routines_(routines),
+        payload_(payload),
+        max_string_(max_string),
+        kernel_rules_(kernel_rules) {}
 
-  void LoadConstants();
   // kTotal += what the string at kValue + offset takes in the record. `length_word`: where on the
-  // stack to leave its length word, if anywhere.
+  // stack to leave its length word, kFaultSlot for one that cannot be read, if anywhere.
   void Measure(int32_t offset, std::optional<uint32_t> length_word = {});
   struct MeasuredSlot {
     uint32_t offset = 0;
     std::optional<uint32_t> begin;  // where its data will be in the payload, if that is known
   };
   // Copies the string at kValue + offset that has the length word in `length_word`, not a fault.
-  // On a `fault`, r9 is where kCursor has to be.
   void CopyMeasured(int32_t offset, uint32_t length_word, MeasuredSlot slot, Label& fault);
-  // Copies rcx bytes from rsi to kCursor; r9 = behind the copy, where kCursor has not come.
+  // Copies rcx bytes from rsi to kCursor, which is behind them then, on a `fault` too.
   void CopyBytes(Label& fault);
   // kTotal += a string of this length.
   void Count(const Xbyak::Reg64& length);
@@ -43,13 +46,12 @@ class StringCode {
 
  private:
   void LoadAddress(const Xbyak::Reg64& to, int32_t offset);
-  void FindNul(Label& found);
-  void LoadFirstWord(Label& fault);
-  void CountMeasured(std::optional<uint32_t> length_word, Label& too_long, Label& fault);
+  void Call(uint32_t routine);
   void StoreMeasuredSlot(uint32_t length_word, MeasuredSlot slot);
   void CopyFirstWord(Label& found, Label& fault);
 
   Assembler& a_;
+  const uint64_t routines_;
   const uint32_t payload_;
   const uint32_t max_string_;
   const bool kernel_rules_;  // a string that is too long is a fault

@@ -2,6 +2,7 @@
 
 #include "engine/arch/x86_64/region.h"
 #include "engine/detour/leave.h"
+#include "engine/probe/routines.h"
 #include "engine/probe/stopped_context.h"
 
 namespace probed::probe {
@@ -31,10 +32,10 @@ bool FinishHit(tracee::Stopped& stopped, ProcessState& state, Site& site,
   }
   uint64_t buffer = optimization.buffer.value;
   StoppedMemoryBus memory(stopped);
-  auto location = detour::Locate(optimization.detour, buffer, stopped.regs());
+  user_regs_struct regs = RegsInDetour(stopped, state);
+  auto location = detour::Locate(optimization.detour, buffer, regs);
   if (!location || location->phase == detour::Phase::kDisplaced) return true;
   if (location->reservation) state.ring->Abandon(*location->reservation);
-  user_regs_struct regs = stopped.regs();
   RemoteAddr ip{regs.rip};
   if (!detour::Unwind(optimization.detour, buffer, site.address().value, regs, memory))
     return false;

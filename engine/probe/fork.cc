@@ -18,6 +18,7 @@ void InheritState(const ProcessState& parent, ProcessState& child, tracee::Threa
   child.salvaged = parent.salvaged;
   (void)child.journal.CopyFrom(parent.journal);
   child.trampoline = parent.trampoline;
+  child.routines = parent.routines;
   child.loading = parent.loading;
   child.has_generated_sites = parent.has_generated_sites;
   child.watches_maps = parent.watches_maps;

@@ -5,6 +5,7 @@
 #include "engine/probe/fault_signal.h"
 #include "engine/probe/generated_code.h"
 #include "engine/probe/hit_handler.h"
+#include "engine/probe/routines.h"
 #include "engine/probe/signal_info.h"
 #include "engine/sys/signal.h"
 
@@ -24,6 +25,15 @@ void KeepSignalsAway(tracee::Stopped& stopped) {
   if (thread.mask_before_steps) return;
   thread.mask_before_steps = stopped.ReadSignalMask();
   if (thread.mask_before_steps) stopped.WriteSignalMask(*thread.mask_before_steps | ~kRaised);
+}
+
+// Where a load of this code, or of a routine that it calls, goes on when there is no memory.
+std::optional<RemoteAddr> FixUp(tracee::Stopped& stopped, const ProcessState& state,
+                                const detour::Detour& code, RemoteAddr start) {
+  RemoteAddr ip{stopped.regs().rip};
+  if (auto resume = FixUpInRoutines(state, ip)) return resume;
+  auto resume = detour::FixUpAddress(code, start.value, ip.value);
+  return resume ? std::optional(RemoteAddr{*resume}) : std::nullopt;
 }
 
 }  // namespace
@@ -79,7 +89,7 @@ bool HitHandler::FinishFirst(tracee::Stopped& stopped, ProcessState& state, cons
 
 Resumption HitHandler::OnSignal(tracee::Stopped& stopped, ProcessState& state,
                                 const siginfo_t& info) {
-  if (Site* site = state.sites.FindByDetour(RemoteAddr{stopped.regs().rip})) {
+  if (Site* site = state.sites.FindByDetour(IpInDetour(stopped, state))) {
     return OnSignalInDetour(stopped, state, *site, info);
   }
   if (IsFault(info) && GoOnBehindFault(stopped, state, info)) return GoOn(state);
@@ -105,13 +115,11 @@ Resumption HitHandler::OnSignalInDetour(tracee::Stopped& stopped, ProcessState& 
 // A trampoline's load, or no room on the stack for it: nothing of the program's.
 bool HitHandler::GoOnBehindFault(tracee::Stopped& stopped, ProcessState& state,
                                  const siginfo_t& info) {
-  RemoteAddr ip{stopped.regs().rip};
-  const Optimization* optimization = state.sites.FindByTrampoline(ip);
+  const Optimization* optimization = state.sites.FindByTrampoline(IpInDetour(stopped, state));
   if (optimization == nullptr) return false;
-  auto fix_up =
-      detour::FixUpAddress(optimization->returning, optimization->trampoline.value, ip.value);
+  auto fix_up = FixUp(stopped, state, optimization->returning, optimization->trampoline);
   if (fix_up && !IsMisaligned(info)) {
-    stopped.mutable_regs().rip = *fix_up;
+    stopped.mutable_regs().rip = fix_up->value;
   } else if (!returns_.LeaveTrampoline(stopped, state)) {
     return false;
   }
@@ -150,10 +158,9 @@ Resumption HitHandler::OnSteppedInDetour(tracee::Stopped& stopped, ProcessState&
 Resumption HitHandler::OnFaultOfOurs(tracee::Stopped& stopped, ProcessState& state, Site& site,
                                      const siginfo_t& info) {
   const Optimization& optimization = *site.optimization();
-  auto fix_up =
-      detour::FixUpAddress(optimization.detour, optimization.buffer.value, stopped.regs().rip);
+  auto fix_up = FixUp(stopped, state, optimization.detour, optimization.buffer);
   if (fix_up && !IsMisaligned(info)) {
-    stopped.mutable_regs().rip = *fix_up;
+    stopped.mutable_regs().rip = fix_up->value;
   } else if (!FinishHit(stopped, state, site, Evaluator())) {
     return Deliver(stopped, state, info);
   }
@@ -189,7 +196,7 @@ Resumption HitHandler::OnFaultInDetour(tracee::Stopped& stopped, ProcessState& s
 // one; until it is through, the program has nothing to see.
 Resumption HitHandler::OnProgramsStep(tracee::Stopped& stopped, ProcessState& state,
                                       const siginfo_t& info) {
-  RemoteAddr ip{stopped.regs().rip};
+  RemoteAddr ip = IpInDetour(stopped, state);
   if (Site* optimized = state.sites.FindByDetour(ip)) {
     if (info.si_code != TRAP_TRACE) return OnSignalInDetour(stopped, state, *optimized, info);
     // It has gone no further than the jump: let it take the breakpoint instead.
@@ -249,7 +256,7 @@ void HitHandler::LeaveOurCode(tracee::Stopped& stopped, ProcessState& state, boo
     (void)returns_.OnReturn(stopped, state);
     return;
   }
-  if (state.sites.FindByTrampoline(ip) != nullptr) {
+  if (state.sites.FindByTrampoline(IpInDetour(stopped, state)) != nullptr) {
     (void)returns_.LeaveTrampoline(stopped, state);
     return;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/arch/x86_64/region.h"
+#include "engine/probe/routines.h"
 #include "engine/probe/shadow_returns.h"
 #include "engine/probe/stack_scan.h"
 #include "engine/sys/proc.h"
@@ -289,7 +290,7 @@ void JumpBatch::Leave(tracee::Stopped& thread, Site& site, const EvaluateRest& e
 // Frames of returns are taken over while no thread works with them.
 void JumpBatch::TakeReturnsOver(const EvaluateRest& evaluate, ReturnHandler& returns) {
   for (tracee::Stopped* thread : threads_) {
-    RemoteAddr ip{thread->regs().rip};
+    RemoteAddr ip = IpInDetour(*thread, state_);
     Site* site = state_.sites.FindByDetour(ip);
     if (site != nullptr && Hijacks(*site)) FinishHit(*thread, state_, *site, evaluate);
     if (state_.sites.FindByTrampoline(ip) != nullptr)
@@ -304,6 +305,7 @@ Status JumpBatch::Unoptimize(std::span<Site* const> sites, const EvaluateRest& e
   std::unordered_set<const Site*> leaving(sites.begin(), sites.end());
   bool hijacks = std::any_of(sites.begin(), sites.end(), [](auto* site) { return Hijacks(*site); });
   auto is_in_the_way = [&](RemoteAddr ip) {
+    if (InRoutines(state_, ip)) return true;
     const Site* site = state_.sites.FindByDetour(ip);
     if (site != nullptr && leaving.contains(site)) return true;
     bool is_hijacking = site != nullptr && Hijacks(*site);
@@ -312,7 +314,7 @@ Status JumpBatch::Unoptimize(std::span<Site* const> sites, const EvaluateRest& e
   PROBED_RETURN_IF_ERROR(CheckUnstopped(is_in_the_way));
   if (hijacks) TakeReturnsOver(evaluate, returns);
   for (tracee::Stopped* thread : threads_) {
-    Site* site = state_.sites.FindByDetour(RemoteAddr{thread->regs().rip});
+    Site* site = state_.sites.FindByDetour(IpInDetour(*thread, state_));
     if (site != nullptr && leaving.contains(site)) Leave(*thread, *site, evaluate);
   }
   tracee::CodeMemory code(*threads_.front());

@@ -9,6 +9,7 @@
 #include "engine/probe/fault_signal.h"
 #include "engine/probe/generated_code.h"
 #include "engine/probe/jump_batch.h"
+#include "engine/probe/routines.h"
 #include "engine/probe/shadow_returns.h"
 #include "engine/probe/shadow_stack.h"
 #include "engine/probe/stop_deadline.h"
@@ -134,6 +135,7 @@ std::vector<Candidate> Optimizer::Collect(ProcessState& state) const {
 
 Status Optimizer::MakeRing(tracee::Stopped& stopped, ProcessState& state) {
   if (state.ring) return {};
+  PROBED_RETURN_IF_ERROR(PlaceRoutines(stopped, state));
   PROBED_TRY(state.ring, TargetRing::Create(stopped, state.id, watch_, options_.ring_bytes));
   AddToDrainer(state);
   return {};
@@ -184,7 +186,9 @@ void Optimizer::Open(OptimizeJob& job) {
   Status opened;
   if (!state->ring) opened = tracer_->WithOneStopped(state->process, kStopDeadline, open);
   if (!opened.ok()) return GiveUpAll(job, opened.error().message);
-  if (state->ring) job.memory = state->ring->memory();
+  if (!state->ring) return;
+  job.memory = state->ring->memory();
+  job.memory.routines = state->routines.value;
 }
 
 void Optimizer::Reserve(OptimizeJob& job) {
@@ -314,7 +318,7 @@ void Optimizer::SettleOrphans(ProcessState& state) {
     if (threads.size() < state.process.threads().size()) return {};
     std::vector<RemoteAddr> ips;
     for (tracee::Stopped* thread : threads)
-      ips.push_back(RemoteAddr{thread->regs().rip});
+      ips.push_back(IpInDetour(*thread, state));
     state.RetireOrphans(ips);
     return {};
   };

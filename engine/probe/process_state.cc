@@ -182,6 +182,7 @@ void ProcessState::ForgetMemory() {
   rescue = Rescue();
   runs_go.reset();
   trampoline = {};
+  routines = {};
   loading = false;
   stacks_migrate = false;
   watches_maps = false;

@@ -76,6 +76,8 @@ class ProcessState final : public tracee::Extension {
   SiteTable sites;
   // Where a hijacked function returns to: one int3 in the arena. 0 until the first return probe.
   RemoteAddr trampoline;
+  // What detours share (routines.h). 0 until the first of them.
+  RemoteAddr routines;
   // Between an exec and the program's first own instruction: system calls are watched for mappings.
   bool loading = false;
   // The program that it executes, traced since when: what was planned for one is nothing to the

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "engine/lang/fetch_program.h"
 #include "engine/probe/address_space.h"
+#include "engine/probe/routines.h"
 #include "engine/probe/shadow_returns.h"
 #include "engine/probe/trampoline_exit.h"
 #include "engine/ring/clock.h"
@@ -215,7 +216,7 @@ void ReturnHandler::RecordTaken(tracee::Stopped& stopped, ProcessState& state,
 
 bool ReturnHandler::LeaveTrampoline(tracee::Stopped& stopped, ProcessState& state) {
   auto record = [this](auto&&... returned) { RecordTaken(returned...); };
-  const Optimization* optimization = state.sites.FindByTrampoline(RemoteAddr{stopped.regs().rip});
+  const Optimization* optimization = state.sites.FindByTrampoline(IpInDetour(stopped, state));
   for (size_t i = 0; optimization != nullptr && i <= ring::kShadowFrames; ++i) {
     // Not in a shadow stack: it was taken over meanwhile.
     if (!FinishReturn(stopped, state, *optimization, record)) return OnReturn(stopped, state);

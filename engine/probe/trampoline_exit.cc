@@ -1,6 +1,7 @@
 #include "engine/probe/trampoline_exit.h"
 
 #include "engine/detour/leave.h"
+#include "engine/probe/routines.h"
 #include "engine/probe/shadow_returns.h"
 #include "engine/probe/stopped_context.h"
 
@@ -26,12 +27,12 @@ bool FollowSlot(tracee::Stopped& stopped) {
 bool FinishReturn(tracee::Stopped& stopped, ProcessState& state, const Optimization& optimization,
                   const RecordRest& record) {
   uint64_t buffer = optimization.trampoline.value;
-  auto location = detour::Locate(optimization.returning, buffer, stopped.regs());
+  user_regs_struct regs = RegsInDetour(stopped, state);
+  auto location = detour::Locate(optimization.returning, buffer, regs);
   if (!location) return false;
   if (location->phase == detour::Phase::kDisplaced) return FollowSlot(stopped);
   if (location->reservation) state.ring->Abandon(*location->reservation);
   StoppedMemoryBus memory(stopped);
-  user_regs_struct regs = stopped.regs();
   if (!detour::Unwind(optimization.returning, buffer, buffer, regs, memory)) return false;
   stopped.mutable_regs() = regs;
   if (location->recorded > optimization.returns.size()) return FollowSlot(stopped);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/arch/x86_64/disassembler.h"
+#include "engine/detour/string_routines.h"
 #include "tests/detour/holed_memory.h"
 #include "tests/detour/installed_detour.h"
 #include "tests/detour/program_generator.h"
@@ -46,6 +47,12 @@ bool IsForbidden(ZydisMnemonic mnemonic) {
 class Checker {
  public:
   explicit Checker(const Detour& detour) : detour_(detour) {}
+  // The routines, as if they were a detour.
+  static Checker OfRoutines(const Detour& routines) {
+    Checker checker(routines);
+    checker.returns_ = true;
+    return checker;
+  }
 
   // What is wrong; empty: nothing.
   std::string Check();
@@ -54,12 +61,32 @@ class Checker {
   std::string CheckInstruction(const arch::Disassembly& disassembly);
   std::string CheckOperand(const ZydisDecodedOperand& operand);
   std::string CheckStackPointer(const arch::Disassembly& disassembly);
+  bool CallsRoutine(const arch::Disassembly& disassembly) const;
+  // "call rax" of a routine, or "ret" of one.
+  bool LeavesAndComesBack(const arch::Disassembly& disassembly) const {
+    if (returns_) return disassembly.instruction.mnemonic == ZYDIS_MNEMONIC_RET;
+    return CallsRoutine(disassembly);
+  }
 
   const Detour& detour_;
+  bool returns_ = false;
+  uint64_t routine_ = 0;  // what was moved to rax last
   uint32_t offset_ = 0;
   std::set<uint32_t> starts_;
   std::set<uint32_t> targets_;
 };
+
+bool Checker::CallsRoutine(const arch::Disassembly& disassembly) const {
+  const ZydisDecodedOperand& callee = disassembly.all_operands().front();
+  if (disassembly.instruction.mnemonic != ZYDIS_MNEMONIC_CALL ||
+      callee.type != ZYDIS_OPERAND_TYPE_REGISTER || callee.reg.value != ZYDIS_REGISTER_RAX) {
+    return false;
+  }
+  const StringRoutines& routines = TheStringRoutines();
+  const uint64_t offset = routine_ - detour_.memory.routines;
+  return offset == routines.measure || offset == routines.measure_by_kernel_rules ||
+         offset == routines.copy;
+}
 
 std::string Checker::CheckOperand(const ZydisDecodedOperand& operand) {
   if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && IsVectorOrX87(operand.reg.value)) {
@@ -96,7 +123,11 @@ std::string Checker::CheckInstruction(const arch::Disassembly& disassembly) {
   const bool saves = offset_ < detour_.body && instruction.mnemonic == ZYDIS_MNEMONIC_PUSH;
   const bool restores = !detour_.epilogue.empty() && offset_ >= detour_.epilogue.front().offset &&
                         instruction.mnemonic == ZYDIS_MNEMONIC_POP;
+  if (LeavesAndComesBack(disassembly)) return "";
   if (IsForbidden(instruction.mnemonic) && !saves && !restores) return "forbidden instruction";
+  if (instruction.mnemonic == ZYDIS_MNEMONIC_MOV) {
+    routine_ = disassembly.all_operands()[1].imm.value.u;  // anything, unless it is a number
+  }
   if (std::string wrong = CheckStackPointer(disassembly); !wrong.empty()) return wrong;
   for (const ZydisDecodedOperand& operand : disassembly.all_operands()) {
     if (std::string wrong = CheckOperand(operand); !wrong.empty()) return wrong;
@@ -147,6 +178,16 @@ TEST(CheckerTest, GeneratedCodeLeavesTheProgramAlone) {
   EXPECT_LE(deepest, kMostStack);
 }
 
+TEST(CheckerTest, TheRoutinesLeaveTheProgramAlone) {
+  const StringRoutines& routines = TheStringRoutines();
+  Detour as_detour;
+  as_detour.code = routines.code;
+  as_detour.fix_ups = routines.fix_ups;
+  as_detour.displaced = static_cast<uint32_t>(routines.code.size());
+  EXPECT_EQ(Checker::OfRoutines(as_detour).Check(), "");
+  EXPECT_NE(Checker(as_detour).Check(), "");
+}
+
 // The checker itself sees what it is there for.
 TEST(CheckerTest, SeesWhatIsForbidden) {
   const std::vector<std::vector<uint8_t>> bad = {
@@ -155,6 +196,8 @@ TEST(CheckerTest, SeesWhatIsForbidden) {
       {0x0f, 0x05},                    // syscall
       {0xfd},                          // std
       {0x50},                          // push %rax
+      {0xff, 0xd0},                    // call *%rax, not a routine
+      {0xc3},                          // ret
       {0x48, 0x83, 0xec, 0x08},        // sub $8,%rsp
       {0x48, 0x89, 0x44, 0x24, 0xf8},  // mov %rax,-8(%rsp)
       {0x48, 0x89, 0x44, 0x24, 0x40},  // mov %rax,0x40(%rsp): the red zone
@@ -162,6 +205,7 @@ TEST(CheckerTest, SeesWhatIsForbidden) {
   };
   for (const std::vector<uint8_t>& bytes : bad) {
     Detour detour;
+    detour.memory.routines = 4096;
     detour.code = bytes;
     detour.code.push_back(0x90);
     detour.displaced = static_cast<uint32_t>(detour.code.size());

@@ -4,11 +4,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 
 #include "engine/detour/leave.h"
+#include "engine/detour/string_routines.h"
 
 namespace probed::detour::testing {
 namespace {
@@ -29,7 +31,8 @@ volatile uint64_t fix_up_count = 0;
 void OnFault(int signal, siginfo_t*, void* context) {
   auto& ip = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
   for (const Installed& each : now_installed) {
-    const auto resume = FixUpAddress(*each.detour, each.address, static_cast<uint64_t>(ip));
+    auto resume = FixUpAddress(*each.detour, each.address, static_cast<uint64_t>(ip));
+    if (!resume) resume = FixUpInRoutines(each.detour->memory.routines, static_cast<uint64_t>(ip));
     if (resume) {
       fix_up_count = fix_up_count + 1;
       ip = static_cast<greg_t>(*resume);
@@ -79,12 +82,14 @@ Mapping::~Mapping() {
 Memory::Memory(uint64_t ring_bytes)
     : geometry_{.cpu_count = 1, .ring_bytes = ring_bytes},
       control_(geometry_.control_bytes()),
-      ring_(geometry_.ring_area_bytes()) {
+      ring_(geometry_.ring_area_bytes()),
+      routines_(TheStringRoutines().code.size(), PROT_EXEC) {
+  std::ranges::copy(TheStringRoutines().code, reinterpret_cast<uint8_t*>(routines_.data()));
   SetArmed(static_cast<uint32_t>(::getpid()));
 }
 
 SharedMemory Memory::shared() const {
-  return {control_.address(), ring_.address(), geometry_};
+  return {control_.address(), ring_.address(), routines_.address(), geometry_};
 }
 
 void Memory::SetArmed(uint32_t word) {

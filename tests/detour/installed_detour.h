@@ -71,6 +71,7 @@ class Memory {
   ring::Geometry geometry_;
   Mapping control_;
   Mapping ring_;
+  Mapping routines_;
 };
 
 // While it lives, loads of `detour`, whose code is at `address`, may fault.

@@ -11,6 +11,7 @@
 #include "tests/detour/holed_memory.h"
 #include "tests/detour/installed_detour.h"
 #include "tests/detour/program_generator.h"
+#include "tests/detour/programs.h"
 
 namespace probed::detour::testing {
 namespace {
@@ -73,10 +74,11 @@ struct Walk {
 
   uint64_t stops = 0;
   uint64_t held = 0;  // stops with a reservation
+  uint64_t in_routines = 0;
   std::string trouble = {};
 
   uint64_t Done() const;
-  void Look(const user_regs_struct& regs);
+  void Look(user_regs_struct regs);
   std::string CheckLocation(const Location& location) const;
 };
 
@@ -110,7 +112,9 @@ std::string Walk::CheckLocation(const Location& location) const {
   return location.reservation->length == memory.head() - end ? "" : "length";
 }
 
-void Walk::Look(const user_regs_struct& regs) {
+void Walk::Look(user_regs_struct regs) {
+  OwnMemory bus;
+  in_routines += LeaveRoutine(installed.detour().memory.routines, regs, bus);
   const auto location = Locate(installed.detour(), installed.buffer(), regs);
   if (!location || !trouble.empty()) return;
   ++stops;
@@ -121,7 +125,6 @@ void Walk::Look(const user_regs_struct& regs) {
   }
   if (location->phase == Phase::kDisplaced) return;
   user_regs_struct unwound = regs;
-  OwnMemory bus;
   if (!Unwind(installed.detour(), installed.buffer(), installed.site(), unwound, bus) ||
       unwound.rip != installed.site() || GeneralOf(unwound) != at_site) {
     trouble = "registers at offset " + std::to_string(offset);
@@ -171,6 +174,7 @@ class LeaveTest : public ::testing::TestWithParam<int> {
     EXPECT_EQ(this_walk.Done() - this_walk.done_before, probes.size());
     stops_ += this_walk.stops;
     held_ += this_walk.held;
+    in_routines_ += this_walk.in_routines;
   }
 
   HoledMemory memory_;
@@ -178,10 +182,12 @@ class LeaveTest : public ::testing::TestWithParam<int> {
   Memory ring_{4096};  // small: laps and loss are frequent
   uint64_t stops_ = 0;
   uint64_t held_ = 0;
+  uint64_t in_routines_ = 0;
 };
 
 TEST_P(LeaveTest, AtEveryInstruction) {
   ProgramGenerator generator(memory_);
+  const auto string = Define("text=+0(%si):string");  // which leads through the routines
   for (int round = 0; round < 6 && !HasFatalFailure(); ++round) {
     std::vector<lang::FetchProgram> programs;
     for (uint64_t count = 1 + memory_.Below(4); count > 0; --count)
@@ -193,6 +199,10 @@ TEST_P(LeaveTest, AtEveryInstruction) {
                    .file_base = kFileBase,
                    .index = i};
     }
+    probes.push_back({.program = string->program.get(),
+                      .limits = {.max_string = 64},
+                      .file_base = kFileBase,
+                      .index = static_cast<uint32_t>(probes.size())});
     InstalledDetour installed(ring_, probes, kFunction);
     if (!installed.refusal().empty()) continue;
     for (uint32_t i = 0; i < probes.size(); ++i)
@@ -204,6 +214,7 @@ TEST_P(LeaveTest, AtEveryInstruction) {
   }
   EXPECT_GT(stops_, 3'000u);
   EXPECT_GT(held_, 300u);
+  EXPECT_GT(in_routines_, 100u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, LeaveTest, ::testing::Range(0, 10));

@@ -125,9 +125,10 @@ __asm__(
     ".size the_stack_call,.-the_stack_call\n");
 
 static volatile unsigned long spins;
-PROBED long spin_work(long x) {
+static char long_text[3000];
+PROBED long spin_work(long x, const char* text) {
   ++spins;
-  return x + 1;
+  return x + (text != NULL);
 }
 
 // Until the timer has ticked N times, every so many nanoseconds; calls nothing outside the program.
@@ -139,7 +140,7 @@ static void storm(long wanted, long interval) {
   timer_create(CLOCK_MONOTONIC, NULL, &timer);
   timer_settime(timer, 0, &times, NULL);
   spinning = 1;
-  while (ticks < wanted) spin_work(1);
+  while (ticks < wanted) spin_work(1, long_text);
   spinning = 0;
   timer_delete(timer);
 }
@@ -164,7 +165,7 @@ static void hurry(long wanted) {
   hurrying = 1;
   pthread_create(&sender, NULL, send_ticks, &self);
   spinning = 1;
-  while (ticks < wanted) spin_work(1);
+  while (ticks < wanted) spin_work(1, long_text);
   spinning = 0;
   hurrying = 0;
   pthread_join(sender, NULL);
@@ -177,7 +178,7 @@ static void spin(long wanted) {
   setitimer(ITIMER_REAL, &timer, NULL);
   spinning = 1;
   while (ticks < wanted) {
-    spin_work(1);
+    spin_work(1, long_text);
     pop_flags();
     call_through_stack();
   }
@@ -452,6 +453,7 @@ static void run(const char* word, long n) {
 
 int main(void) {
   char line[128], word[64];
+  memset(long_text, 'x', sizeof long_text - 1);
   setvbuf(stdout, NULL, _IOLBF, 0);
   printf("ready\n");
   while (fgets(line, sizeof line, stdin)) {
