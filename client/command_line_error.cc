@@ -100,7 +100,7 @@ Error DescribeExtra(const CLI::App& verb, const std::string& word, const std::st
 Error DescribeParseError(const CLI::App& app, const CLI::ParseError& error,
                          const std::vector<std::string>& words) {
   auto verbs = app.get_subcommands();
-  if (verbs.empty()) return DescribeVerb(app, words);
+  if (verbs.empty() || (!words.empty() && IsOption(words.front()))) return DescribeVerb(app, words);
   const CLI::App& verb = *verbs.front();
   std::string hint = fmt::format("probectl {} --help", verb.get_name());
   // A mistyped option is what made another one missing, so it comes first.

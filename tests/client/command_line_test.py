@@ -43,6 +43,11 @@ class ExitCodes(unittest.TestCase):
         self.assertNotIn("did you mean", self.expect(USAGE, "frobnicate").err)
         self.assertNotIn("did you mean", self.expect(USAGE, "list", "--frobnicate").err)
 
+    def test_options_follow_the_verb(self):
+        result = self.expect(USAGE, "--timeout", "9", "explain", "--stats", "/bin/true",
+                             pattern="options follow the verb")
+        self.assertNotIn("did you mean", result.err)
+
     def test_words_of_a_choice_are_listed(self):
         self.expect(USAGE, "watch", "--format", "xml", pattern="json, trace")
 
