@@ -15,6 +15,8 @@ inline constexpr uint64_t kOneString = uint64_t{1} << 32;  // in kTotal
 inline const Xbyak::Reg64& kRecord = Xbyak::util::r8;
 // From the reservation to its commit, where the daemon looks for it too (leave.cc).
 inline const Xbyak::Reg64& kCommit = Xbyak::util::r10;
+// What a record with data takes, in units of ring::kRecordAlignment, from Measure to its header.
+inline const Xbyak::Reg64& kUnits = Xbyak::util::r11;
 // Strings only: where the next data byte goes, and 0x80 in each byte for the search for a NUL.
 inline const Xbyak::Reg64& kCursor = Xbyak::util::rdi;
 inline const Xbyak::Reg64& kHighBits = Xbyak::util::r11;

@@ -17,6 +17,7 @@ using Xbyak::CodeGenerator;
 
 namespace {
 
+constexpr int kAlignment = ring::kRecordAlignment;
 constexpr auto kNear = CodeGenerator::T_NEAR;
 constexpr int kCommitShift = 13;  // position / 8 << 16
 static_assert(ring::CommitWord(8 << 10, 24) == ((8 << 10) << kCommitShift | 3));
@@ -57,7 +58,7 @@ ProbeBlockEmitter::ProbeBlockEmitter(Assembler& assembler, const DetourProbe& pr
 
 ProbeBlock ProbeBlockEmitter::Emit() {
   block_.begin = a_.here();
-  LoadMode();
+  LoadMode(is_first_);
   if (IsSelective()) {
     a_.test(eax, eax);
     a_.jz(end_, kNear);
@@ -82,10 +83,13 @@ ProbeBlock ProbeBlockEmitter::Emit() {
   return block_;
 }
 
-void ProbeBlockEmitter::LoadMode() {
+// The first block of a detour begins with rdx as TestArmed has left it.
+void ProbeBlockEmitter::LoadMode(bool is_rdx_control) {
   const SharedMemory& memory = place_.memory;
-  a_.mov(rdx, memory.control + memory.geometry.control_offset(probe_.index));
-  a_.mov(eax, dword[rdx + offsetof(ring::ProbeControl, mode)]);
+  if (!is_rdx_control) a_.mov(rdx, memory.control);
+  const uint64_t mode =
+      memory.geometry.control_offset(probe_.index) + offsetof(ring::ProbeControl, mode);
+  a_.mov(eax, dword[rdx + static_cast<uint32_t>(mode)]);
 }
 
 // What is counted only is filtered all the same.
@@ -113,7 +117,7 @@ void ProbeBlockEmitter::EmitFilter() {
   if (probe_.filter != nullptr) FilterEmitter(a_, probe_, fetch_, place_).Emit(filtered_);
   EmitSampling(a_, probe_, place_, sampled_out_);
   if (!IsSelective()) return;
-  LoadMode();
+  LoadMode(false);
   a_.cmp(eax, ring::kModeRecord);
   a_.jne(not_recording_, kNear);
 }
@@ -130,14 +134,8 @@ void ProbeBlockEmitter::EmitMeasure() {
   a_.mov(eax, kTotal.cvt32());
   a_.lea(ecx, ptr[rax + (FixedLength() - kEntryPayload)]);
   a_.mov(dword[rsp + a_.frame().payload_bytes()], ecx);
-  a_.lea(r11, ptr[rax + (FixedLength() + kSlack + ring::kRecordAlignment - 1)]);
-  a_.and_(r11, -static_cast<int>(ring::kRecordAlignment));
-}
-
-// Calls `operand` with the record's length: a register, or a constant where it is one.
-template <class Operand>
-void ProbeBlockEmitter::WithLength(Operand operand) {
-  has_data_ ? operand(r11) : operand(RoundUp(FixedLength()));
+  a_.lea(kUnits.cvt32(), ptr[rax + (FixedLength() + kSlack + ring::kRecordAlignment - 1)]);
+  a_.shr(kUnits.cvt32(), std::countr_zero(ring::kRecordAlignment));
 }
 
 // rcx = number of this CPU. Where that takes the clock's instruction, r9 = time.
@@ -153,7 +151,7 @@ void ProbeBlockEmitter::EmitCpu() {
   a_.and_(ecx, std::min(place_.memory.geometry.cpu_count, kMostCpus) - 1);
 }
 
-// r9 = time. Waits for what is before it as well as the compare-and-exchange does, so next to that
+// rdx = time. Waits for what is before it as well as the compare-and-exchange does, so next to that
 // it costs least.
 void ProbeBlockEmitter::EmitTime() {
   if (!place_.has_rdpid) return;
@@ -162,7 +160,10 @@ void ProbeBlockEmitter::EmitTime() {
   a_.shl(rdx, 32);
   a_.or_(rdx, rax);
   a_.mov(rax, r9);
-  a_.mov(r9, rdx);
+}
+
+const Xbyak::Reg64& ProbeBlockEmitter::Time() const {
+  return place_.has_rdpid ? rdx : r9;
 }
 
 // Of this CPU's ring: rsi = its head, r10 = what its tail is, rcx = its records.
@@ -181,33 +182,34 @@ void ProbeBlockEmitter::EmitRingAddresses() {
 void ProbeBlockEmitter::AddLengthToCommit() {
   if (!has_data_) {
     a_.or_(kCommit, RoundUp(FixedLength()) / ring::kRecordAlignment);
-    return;
+  } else {
+    a_.or_(kCommit, kUnits);
   }
-  a_.mov(edx, r11d);
-  a_.shr(edx, 3);
-  a_.or_(kCommit, rdx);
 }
 
-// On success: kRecord, kCommit, r9 = time.
+// rdi = the head when this record, of which rax is the position, is in the ring.
+void ProbeBlockEmitter::EmitNextHead() {
+  if (has_data_) return a_.lea(rdi, ptr[rax + kUnits * kAlignment]);
+  a_.lea(rdi, ptr[rax + RoundUp(FixedLength())]);
+}
+
+// On success: kRecord, kCommit, Time().
 void ProbeBlockEmitter::EmitReservation() {
   const auto ring_bytes = static_cast<uint32_t>(place_.memory.geometry.ring_bytes);
   a_.L(retry_);
   EmitCpu();
   EmitRingAddresses();
   a_.mov(rax, ptr[rsi]);
-  WithLength([&](auto length) {
-    a_.mov(rdi, rax);
-    a_.add(rdi, length);
-    a_.mov(r8, rdi);
-    a_.sub(r8, r10);
-    a_.cmp(r8, ring_bytes);
-    a_.ja(lost_, kNear);
-    a_.mov(r8, rax);
-    a_.and_(r8, ring_bytes - 1);
-    a_.add(kRecord, rcx);
-    a_.mov(kCommit, rax);
-    a_.shl(kCommit, kCommitShift);
-  });
+  EmitNextHead();
+  a_.mov(r8, rdi);
+  a_.sub(r8, r10);
+  a_.cmp(r8, ring_bytes);
+  a_.ja(lost_, kNear);
+  a_.mov(r8, rax);
+  a_.and_(r8, ring_bytes - 1);
+  a_.add(kRecord, rcx);
+  a_.mov(kCommit, rax);
+  a_.shl(kCommit, kCommitShift);
   AddLengthToCommit();
   EmitTime();
   a_.lock();
@@ -220,7 +222,7 @@ void ProbeBlockEmitter::EmitHeader() {
   // The reader has just cleared what comes next, on another CPU. Were those lines not asked for in
   // time, the next hit's compare-and-exchange would wait until this one's stores have them.
   a_.prefetchw(ptr[kRecord + kPrefetch]);
-  a_.mov(ptr[kRecord + offsetof(RecordHeader, tsc)], r9);
+  a_.mov(ptr[kRecord + offsetof(RecordHeader, tsc)], Time());
   a_.ReadFsBase(rax);
   a_.mov(ptr[kRecord + offsetof(RecordHeader, thread)], rax);
   if (has_data_) {
@@ -228,7 +230,7 @@ void ProbeBlockEmitter::EmitHeader() {
     a_.mov(eax, dword[rsp + a_.frame().payload_bytes()]);
     a_.mov(dword[kRecord + offsetof(RecordHeader, payload_bytes)], eax);
     if (!fetch_.NeedsLimit()) return;
-    a_.lea(rax, ptr[kRecord + r11 - kSlack]);
+    a_.lea(rax, ptr[kRecord + kUnits * kAlignment - kSlack]);
     a_.mov(a_.Slot(a_.frame().limit()), rax);
   } else {
     a_.mov(rax, uint64_t{FixedLength() - kEntryPayload} << 32 | probe_.index);

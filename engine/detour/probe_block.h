@@ -26,19 +26,19 @@ class ProbeBlockEmitter {
   void EmitMeasure();
   void EmitCpu();
   void EmitTime();
+  const Xbyak::Reg64& Time() const;
+  void EmitNextHead();
   void EmitRingAddresses();
   void AddLengthToCommit();
   void EmitReservation();
   void EmitHeader();
   void EmitRecord();
   void EmitCounting();
-  void LoadMode();
+  void LoadMode(bool is_rdx_control);
   bool IsAlwaysOversize() const;
   bool IsSelective() const;
   bool MeasuresFirst() const;
   uint32_t FixedLength() const;
-  template <class Operand>
-  void WithLength(Operand operand);
 
   Assembler& a_;
   const HitPlace& place_;
