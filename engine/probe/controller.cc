@@ -12,6 +12,7 @@
 #include "engine/probe/shadow_returns.h"
 #include "engine/probe/stop_deadline.h"
 #include "engine/probe/trap_signal.h"
+#include "engine/sys/proc.h"
 #include "engine/tracee/remote_call.h"
 
 namespace probed::probe {
@@ -221,6 +222,20 @@ tracee::ChildChoice Controller::OnFork(tracee::Process& parent, tracee::Process&
   on_new_(copy);
   Announce(copy, event::TargetChange::kForked, 0, fmt::format("from {}", parent.pid()));
   return tracee::ChildChoice::kFollow;
+}
+
+// Nobody follows it. It waits at the first breakpoint of ours, sent back to it by our handler,
+// until it is made clean as if its tracer had died.
+void Controller::OnStray(tracee::Process& parent, pid_t child) {
+  constexpr std::chrono::milliseconds kDeadline{1000};
+  const ProcessState* state = ProcessState::Of(parent);
+  auto memory = sys::ProcessMemory::Open(child);
+  auto stat = sys::ReadTaskStat(child);
+  if (state == nullptr || !memory.ok() || !stat.ok()) return;
+  if (!state->rescue.StandsIn(*memory)) return;
+  JournaledProcess left = DescribeCopy(*state, child, stat->start_ticks);
+  auto attached = tracer_->Attach({.pid = child, .deadline = kDeadline});
+  if (attached.ok() && !Salvage(**attached, left).ok()) Abandon(**attached);
 }
 
 bool Controller::OnVfork(tracee::Process& parent, pid_t) {

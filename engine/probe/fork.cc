@@ -41,6 +41,22 @@ void InheritState(const ProcessState& parent, ProcessState& child, tracee::Threa
   }
 }
 
+JournaledProcess DescribeCopy(const ProcessState& parent, pid_t child, uint64_t start_ticks) {
+  JournaledProcess copy{.pid = child,
+                        .start_ticks = start_ticks,
+                        .records = parent.journal.Records(),
+                        .call = std::nullopt};
+  for (const auto& [tid, thread] : parent.process.threads()) {
+    for (const auto& frame : ThreadState::Of(*thread).returns.frames()) {
+      copy.records.push_back({.kind = JournalRecord::kReturn,
+                              .address = frame.slot,
+                              .other = frame.real_return,
+                              .extra = 0});
+    }
+  }
+  return copy;
+}
+
 std::string ExecutableOf(pid_t pid) {
   std::error_code error;
   auto path = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), error);

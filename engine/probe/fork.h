@@ -13,6 +13,10 @@ namespace probed::probe {
 // is one too. `thread` is the child's only thread.
 void InheritState(const ProcessState& parent, ProcessState& child, tracee::Thread& thread);
 
+// What a copy of its memory holds of ours, as a journal would tell it: the process `child` is no
+// target.
+JournaledProcess DescribeCopy(const ProcessState& parent, pid_t child, uint64_t start_ticks);
+
 // Path of the program, as /proc/PID/exe says; empty when it is gone.
 std::string ExecutableOf(pid_t pid);
 

@@ -92,8 +92,7 @@ ProcessState* Optimizer::Find(event::TargetId target) const {
 ProcessState* Optimizer::FindImage(const OptimizeJob& job) const {
   tracee::Process* process = tracer_->Find(job.target.pid);
   ProcessState* state = process != nullptr ? ProcessState::Of(*process) : nullptr;
-  return state != nullptr && state->id == job.target && state->image == job.image ? state
-                                                                                   : nullptr;
+  return state != nullptr && state->id == job.target && state->image == job.image ? state : nullptr;
 }
 
 std::string Optimizer::ObstacleOf(const Site& site) const {

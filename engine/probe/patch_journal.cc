@@ -173,6 +173,13 @@ Status ProcessJournal::CopyFrom(const ProcessJournal& parent) {
   return {};
 }
 
+std::vector<JournalRecord> ProcessJournal::Records() const {
+  std::vector<JournalRecord> records;
+  for (const auto& [key, entry] : entries_)
+    records.push_back(entry.record);
+  return records;
+}
+
 void ProcessJournal::Clear() {
   for (const auto& [key, entry] : entries_)
     journal_->Remove(entry.index);

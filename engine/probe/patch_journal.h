@@ -122,6 +122,8 @@ class ProcessJournal {
   // For a copy of the process's memory.
   Status CopyFrom(const ProcessJournal& parent);
   void Clear();
+  // Of a process whose memory is a copy of this one's.
+  std::vector<JournalRecord> Records() const;
 
  private:
   struct Entry {

@@ -31,6 +31,10 @@ class Rescue {
   // We leave it behind, for the program to call or to put back.
   Status Abandon(tracee::Stopped& stopped) const;
 
+  // Whether it stands in a copy of the process's memory.
+  bool StandsIn(const sys::ProcessMemory& memory) const {
+    return prepared() && StandsAt(memory, head_, id_);
+  }
   // Whether the process, or one that it was copied from, was given the handler `id` there.
   static bool StandsAt(const sys::ProcessMemory& memory, RemoteAddr head, uint64_t id);
 

@@ -148,6 +148,13 @@ Result<std::vector<pid_t>> ListTasks(pid_t pid) {
   return *std::move(tasks);
 }
 
+// The last word of /proc/loadavg, proc(5).
+pid_t LastTask() {
+  auto text = ReadFile("/proc/loadavg");
+  if (!text.ok()) return 0;
+  return ParseNumber<pid_t>(std::string_view(*text).substr(text->rfind(' ') + 1));
+}
+
 bool IsTaskOf(pid_t pid, pid_t tid) {
   return ::access(ProcPath(pid, "task/" + std::to_string(tid)).c_str(), F_OK) == 0;
 }

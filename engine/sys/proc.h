@@ -52,6 +52,8 @@ Result<std::vector<pid_t>> ListTasks(pid_t pid);
 bool IsTaskOf(pid_t pid, pid_t tid);
 // Processes that this thread has made; none without CONFIG_PROC_CHILDREN.
 std::vector<pid_t> ListChildren(pid_t pid, pid_t tid);
+// The number that was given out last, in our process-id name space; 0 when that is not told.
+pid_t LastTask();
 Result<std::string> ReadMaps(pid_t pid);
 std::string ReadComm(pid_t tid);     // empty when gone
 std::string ReadCmdline(pid_t pid);  // arguments joined by spaces; empty when gone

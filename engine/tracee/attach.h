@@ -28,6 +28,10 @@ class Attacher {
 
   // Every thread, or an error and none.
   Result<Process*> Attach(const AttachRequest& request);
+  // See Seizer.
+  void TakeStray(Process& process, pid_t task, Thread::Role role) {
+    seizer_.TakeStray(process, task, role);
+  }
   // Stops all, leaves all. Threads that cannot be stopped now are left at their next stop.
   void LeaveStopped(Process& process);
   // Leaves all as soon as they stop. Nothing of ours is in the memory of the process any more.

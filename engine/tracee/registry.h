@@ -19,6 +19,7 @@ class Registry {
   Process* FindProcess(pid_t pid) const;
   Thread* FindThread(pid_t tid) const;
   std::vector<Process*> processes() const;
+  bool has_processes() const { return !processes_.empty(); }
 
   Process& Add(std::unique_ptr<Process> process);
   Thread& AddThread(Process& process, pid_t tid, Thread::Role role);

@@ -18,6 +18,8 @@ constexpr uint64_t kExecPatienceNs = 2'000'000;
 // A thread that is just ending is refused like one that must not be traced, and an exec gives its
 // id to a living one.
 constexpr uint64_t kDisbeliefNs = 300'000'000;
+// Of a program that does that all the time on a busy machine, not much is seen in that time.
+constexpr int kLeastRefusals = 100;
 
 Error TooLate(pid_t pid, bool in_exec) {
   std::string process = "process " + std::to_string(pid);
@@ -55,6 +57,7 @@ uint64_t TraceOptions() {
 // thread is traced from birth.
 Status Seizer::SeizeAll(Process& process, uint64_t deadline_ns) {
   believe_from_ns_ = MonotonicNow() + kDisbeliefNs;
+  refusals_ = 0;
   while (true) {
     PROBED_TRY(Round round, SeizeNew(process));
     if (process.threads().empty() && !round.again) return Gone(process.pid());
@@ -92,6 +95,18 @@ Status Seizer::SeizeSharers(Process& process, Round& round) {
   return {};
 }
 
+// What an exec has renamed meanwhile (TakeRenamed) has taken the leader's id.
+void Seizer::TakeStray(Process& process, pid_t task, Thread::Role role) {
+  if (!stops_.Seize(task, TraceOptions(), MonotonicNow() + kExecPatienceNs).ok()) return;
+  bool is_thread = role == Thread::Role::kThread;
+  if (is_thread && !sys::IsTaskOf(process.pid(), task)) return (void)TakeRenamed(process);
+  Thread& thread = registry_.AddThread(process, task, role);
+  thread.follow_exec = process.follow_children();
+  process.CheckSeccomp(task);
+  thread.park = process.held();
+  if (thread.park) thread.Interrupt();
+}
+
 Status Seizer::Seize(Process& process, pid_t tid, Thread::Role role, Round& round) {
   PROBED_TRY(Outcome outcome, TrySeize(process.pid(), tid));
   if (outcome == Outcome::kTryAgain) round.again = true;
@@ -125,7 +140,8 @@ Result<Seizer::Outcome> Seizer::TrySeize(pid_t pid, pid_t tid) {
   if (is_dead || status->tracer_pid == sys::CurrentTid()) return Outcome::kPassedOver;
   Error refusal = DiagnoseRefusal(pid, *status, error.value);
   bool has_cause = refusal.reason != "MISSING_CAPABILITY";
-  if (has_cause || MonotonicNow() >= believe_from_ns_) return refusal;
+  bool is_believed = ++refusals_ > kLeastRefusals && MonotonicNow() >= believe_from_ns_;
+  if (has_cause || is_believed) return refusal;
   return Outcome::kTryAgain;
 }
 

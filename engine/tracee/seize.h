@@ -25,6 +25,10 @@ class Seizer {
   // why the kernel refuses. What was taken before an error stays taken.
   Status SeizeAll(Process& process, uint64_t deadline_ns);
 
+  // A task that runs in its memory and that nobody traces. One that is ending, or in an exec, is
+  // passed over.
+  void TakeStray(Process& process, pid_t task, Thread::Role role);
+
  private:
   enum class Outcome : uint8_t { kTaken, kPassedOver, kTryAgain };
   struct Round {
@@ -45,7 +49,8 @@ class Seizer {
   Registry& registry_;
   StopSource& stops_;
   Quiescer& quiescer_;
-  uint64_t believe_from_ns_ = 0;  // a refusal without a cause counts from then on
+  uint64_t believe_from_ns_ = 0;  // a refusal without a cause counts from then on,
+  int refusals_ = 0;              // if there were enough before
 };
 
 }  // namespace probed::tracee

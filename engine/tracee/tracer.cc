@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "engine/sys/proc.h"
 #include "engine/sys/signal.h"
 #include "engine/tracee/deadline.h"
 #include "engine/tracee/dispatcher.h"
@@ -11,6 +12,7 @@
 #include "engine/tracee/quiesce.h"
 #include "engine/tracee/registry.h"
 #include "engine/tracee/stop_source.h"
+#include "engine/tracee/stray_watch.h"
 #include "engine/tracee/task_queue.h"
 
 namespace probed::tracee {
@@ -25,6 +27,8 @@ struct Tracer::State {
       : observer(an_observer), dispatcher(registry, stops, an_observer) {}
 
   void Run();
+  void TakeStray(pid_t task);
+  void TakeStrays(const std::vector<pid_t>& found);
 
   Observer& observer;
   Registry registry;
@@ -36,12 +40,35 @@ struct Tracer::State {
   TaskQueue tasks;
   std::atomic<bool> quit = false;
   std::thread thread;
+  StrayWatch strays;
 };
+
+// The process whose task has made it, or whose thread it is.
+void Tracer::State::TakeStray(pid_t task) {
+  if (!IsStrayOf(sys::CurrentTid(), task)) return;
+  auto status = sys::ReadTaskStatus(task);
+  if (!status.ok()) return;
+  if (Process* process = registry.FindProcess(status->tgid)) {
+    return attacher.TakeStray(*process, task, Thread::Role::kThread);
+  }
+  Thread* maker = registry.FindThread(status->parent_pid);
+  if (maker == nullptr) return;
+  if (sys::SharesMemory(maker->tid(), task) == sys::Sharing::kYes) {
+    return attacher.TakeStray(maker->process(), task, Thread::Role::kMemorySharer);
+  }
+  observer.OnStray(maker->process(), task);
+}
+
+void Tracer::State::TakeStrays(const std::vector<pid_t>& found) {
+  for (pid_t task : found)
+    TakeStray(task);
+}
 
 void Tracer::State::Run() {
   while (!quit.load()) {
     tasks.RunAll();
     if (quit.load()) return;
+    strays.SetWanted(registry.has_processes());
     quiescer.Pump(/*deadline_ns=*/0);
     registry.BuryDead();
   }
@@ -56,6 +83,12 @@ Result<std::unique_ptr<Tracer>> Tracer::Start(Observer& observer) {
   state->thread = std::thread([running, &started] {
     Status status = running->stops.Start();
     bool ok = status.ok();
+    if (ok) {
+      running->strays.Start(sys::CurrentTid(), [running](const std::vector<pid_t>& found) {
+        running->tasks.Add([running, found] { running->TakeStrays(found); });
+        running->stops.Wake();
+      });
+    }
     started.set_value(std::move(status));
     if (ok) running->Run();
   });
@@ -116,6 +149,7 @@ void Tracer::Resume(Process& process) {
 
 Status Tracer::Detach(Process& process, const std::function<Status(Stopped&)>& clean) {
   uint64_t deadline_ns = DeadlineAfter(kDetachDeadline);
+  state_->TakeStrays(state_->strays.Look());
   PROBED_RETURN_IF_ERROR(state_->quiescer.StopAll(process, deadline_ns));
   Result<Thread*> thread = state_->quiescer.StopOne(process, deadline_ns);
   Status cleaned;

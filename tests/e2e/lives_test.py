@@ -6,8 +6,9 @@ import os
 import unittest
 
 from support import elf, maps, probectl, trace
+from support.daemon import Daemon
 from support.paths import target
-from support.process import Program, run
+from support.process import Program, is_running_free, run
 from support.wait import wait_until
 
 SOAK = os.environ.get("PROBED_SOAK") == "1"
@@ -46,6 +47,51 @@ class Lives(unittest.TestCase):
         for records, told in self.same_as_native("--no-follow"):
             counts = trace.counts(records)
             self.assertEqual((counts["p"], counts["r"]), (int(told["shared"]),) * 2)
+
+
+class Untraced(unittest.TestCase):
+    """Made with CLONE_UNTRACED: no tracer is told."""
+
+    def definitions(self, optimization):
+        path = target("untraced")
+        return [f"p:e/p {path}:work n=%di:s64", f"r:e/r {path}:work v=$retval:s64"]
+
+    def test_they_are_found_at_their_first_breakpoint(self):
+        """What runs in the program's memory is traced from there on; a copy of it is made clean."""
+        path = target("untraced")
+        native = run([path])
+        self.assertEqual(native.out, "vm 0x500\nvm vfork 0x500\nfork 0x500\ncalls 80 wrong 0\n")
+        for options in ((), ("--no-follow",)):
+            with self.subTest(options), Daemon() as daemon:
+                daemon.optimize("off")
+                with probectl.run(self.definitions("off"), [path], *options,
+                                  address=daemon.address) as session:
+                    code = session.finish(30)
+                    self.assertEqual((code, session.program.out), (0, native.out),
+                                     session.program.err)
+                    self.assertEqual(trace.counts(session.records), {"p": 60, "r": 60})
+
+    def test_detach_while_one_runs(self):
+        path = target("untraced")
+        for optimization in ("off", "on"):
+            with self.subTest(optimization), Daemon() as daemon, \
+                    Program([path, "spin", "wait"]) as program:
+                daemon.optimize(optimization)
+                program.wait_for("ready")
+                with probectl.Attached(program.pid, self.definitions(optimization),
+                                       armed=maps.load_base(program.pid, path) +
+                                       elf.load(str(path)).symbols["work"].address,
+                                       address=daemon.address) as session:
+                    daemon.settled_sites()
+                    program.say("\n")
+                    program.wait_for("spins", 20)
+                    session.wait_for_records(1000)
+                    self.assertEqual(session.detach(), 0, session.program.err)
+                wait_until(lambda: is_running_free(program.pid), 10, "it runs free")
+                self.assertEqual(maps.changed_text(program.pid), [])
+                program.say("\n")
+                self.assertEqual(program.finish(20, close_input=False), 0, program.out)
+                self.assertIn(" wrong 0\n", program.out)
 
 
 class Numbers(unittest.TestCase):
