@@ -135,6 +135,14 @@ Reply<v1::Probe> Api::WriteTrigger(const std::string& name, const std::string& t
   return state_->Call(*state_->probes, &v1::ProbeService::Stub::WriteTrigger, request);
 }
 
+Reply<std::string> Api::GetFormat(const std::string& name) {
+  v1::GetFormatRequest request;
+  request.set_name(name);
+  auto reply = state_->Call(*state_->probes, &v1::ProbeService::Stub::GetFormat, request);
+  if (!reply) return tl::unexpected(std::move(reply).error());
+  return reply->text();
+}
+
 Reply<std::string> Api::GetHistogram(const std::string& name) {
   v1::GetHistogramRequest request;
   request.set_name(name);

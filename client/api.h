@@ -57,6 +57,7 @@ class Api {
                                                  bool enabled);
   Reply<v1::Probe> SetFilter(const std::string& name, const std::string& filter);
   Reply<v1::Probe> WriteTrigger(const std::string& name, const std::string& trigger);
+  Reply<std::string> GetFormat(const std::string& name);
   Reply<std::string> GetHistogram(const std::string& name);
   Reply<void> DeleteProbes(const std::vector<std::string>& names);
   Reply<std::vector<v1::Site>> ListSites(const std::string& parent);

@@ -259,6 +259,8 @@ class Engine {
   std::optional<LineError> WriteTrigger(ProbeId id, const std::string& trigger);
   // What the hist triggers of a probe in the kernel have counted, as the kernel shows it.
   Result<std::string> ReadHistogram(ProbeId id);
+  // What its records are made of, as a format file of the kernel's.
+  Result<std::string> ReadFormat(ProbeId id);
   Result<void> DeleteProbes(const std::vector<ProbeId>& ids);  // all or none
 
   std::vector<SiteInfo> ListSites(std::optional<TargetId> target);

@@ -4,6 +4,7 @@
 #include "engine/engine_state.h"
 #include "engine/kernel/sweep.h"
 #include "engine/kernel_lines.h"
+#include "engine/lang/print.h"
 
 namespace probed::engine {
 namespace {
@@ -46,7 +47,7 @@ ProbeInfo Engine::State::Describe(const kernel::ProbeView& probe) const {
                  .triggers = probe.triggers,
                  .state = probe.enabled ? ProbeState::kArmed : ProbeState::kDisabled,
                  .mechanism = Mechanism::kKernel,
-                 .reason = {},
+                 .reason = probe.reason,
                  .counters = ToCounters(probe.counters)};
   info.counters.lost += hub.LostOf(probe.id);
   return info;
@@ -119,6 +120,13 @@ Result<std::string> Engine::ReadHistogram(ProbeId id) {
   if (state_->kernel.Has(id)) return state_->kernel.ReadHistogram(id);
   PROBED_RETURN_IF_ERROR(GetProbe(id));
   return TriggersAreTheKernels();
+}
+
+Result<std::string> Engine::ReadFormat(ProbeId id) {
+  std::lock_guard lock(state_->control);
+  if (state_->kernel.Has(id)) return state_->kernel.ReadFormat(id);
+  PROBED_TRY(const ProbeInfo probe, GetProbe(id));
+  return lang::FormatFile(*probe.schema, static_cast<int>(id));
 }
 
 KernelSweepReport Engine::SweepKernel() {

@@ -24,6 +24,7 @@ void AddEnable(CLI::App& app, Invocation& invocation);
 void AddDisable(CLI::App& app, Invocation& invocation);
 void AddFilter(CLI::App& app, Invocation& invocation);
 void AddTrigger(CLI::App& app, Invocation& invocation);
+void AddFormat(CLI::App& app, Invocation& invocation);
 void AddWatch(CLI::App& app, Invocation& invocation);
 void AddCheck(CLI::App& app, Invocation& invocation);
 void AddExplain(CLI::App& app, Invocation& invocation);
@@ -37,10 +38,10 @@ void AddCompletion(CLI::App& app, Invocation& invocation);
 
 // In the order of --help.
 inline constexpr void (*kVerbs[])(CLI::App&, Invocation&) = {
-    AddRun,     AddAttach,       AddTrace,   AddDetach,     AddTargets, AddDefine,
-    AddDelete,  AddList,         AddEnable,  AddDisable,    AddFilter,  AddTrigger,
-    AddWatch,   AddCheck,        AddExplain, AddSymbols,    AddKernel,  AddSites,
-    AddProfile, AddOptimization, AddStatus,  AddCompletion,
+    AddRun,    AddAttach,  AddTrace,        AddDetach,  AddTargets,    AddDefine,
+    AddDelete, AddList,    AddEnable,       AddDisable, AddFilter,     AddTrigger,
+    AddFormat, AddWatch,   AddCheck,        AddExplain, AddSymbols,    AddKernel,
+    AddSites,  AddProfile, AddOptimization, AddStatus,  AddCompletion,
 };
 
 }  // namespace probed::client

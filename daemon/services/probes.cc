@@ -192,6 +192,18 @@ grpc::Status ProbeService::GetHistogram(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
+grpc::Status ProbeService::GetFormat(grpc::ServerContext*, const v1::GetFormatRequest* request,
+                                     v1::Format* response) {
+  const auto ref = ParseProbeName(request->name());
+  if (!ref.ok()) return ToStatus(ref.error());
+  const auto probe = Find(*ref);
+  if (!probe.ok()) return ToStatus(probe.error());
+  auto format = context_.engine.ReadFormat(probe->id);
+  if (!format.ok()) return ToStatus(format.error());
+  response->set_text(*std::move(format));
+  return grpc::Status::OK;
+}
+
 grpc::Status ProbeService::SetProbesEnabled(grpc::ServerContext*,
                                             const v1::SetProbesEnabledRequest* request,
                                             v1::SetProbesEnabledResponse* response) {

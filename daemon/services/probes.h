@@ -21,6 +21,8 @@ class ProbeService final : public v1::ProbeService::Service {
                            v1::Probe* response) override;
   grpc::Status WriteTrigger(grpc::ServerContext*, const v1::WriteTriggerRequest* request,
                             v1::Probe* response) override;
+  grpc::Status GetFormat(grpc::ServerContext*, const v1::GetFormatRequest* request,
+                         v1::Format* response) override;
   grpc::Status GetHistogram(grpc::ServerContext*, const v1::GetHistogramRequest* request,
                             v1::Histogram* response) override;
   grpc::Status SetProbesEnabled(grpc::ServerContext*, const v1::SetProbesEnabledRequest* request,

@@ -22,15 +22,6 @@ Refusal Refuse(Error error) {
   return Refusal{.line = 0, .error = std::move(error), .verdict = {}};
 }
 
-Error NameTaken(const DefinitionLine& line) {
-  return Error{.code = ErrorCode::kAlreadyExists,
-               .reason = "EVENT_EXIST",
-               .message = fmt::format("there is a probe {}/{} in the kernel already", line.group,
-                                      line.event),
-               .hint = "another group or event name, or delete the probe first",
-               .metadata = {}};
-}
-
 Error TooManyViews(const KernelName& name) {
   return Error{.code = ErrorCode::kResourceExhausted,
                .reason = "EVENT_IN_USE",
@@ -139,6 +130,64 @@ OwnNames Control::Names(const Made& made) const {
   return names;
 }
 
+std::vector<const Probe*> Control::OthersOf(const DefinitionLine& line, const Made& made) const {
+  std::vector<const Probe*> others;
+  const auto add = [&](const Probe& probe) {
+    const Probe::Shown& shown = probe.shown();
+    if (probe.event().defined() && shown.group == line.group && shown.event == line.event)
+      others.push_back(&probe);
+  };
+  for (const auto& [id, probe] : probes_)
+    add(*probe);
+  for (const auto& probe : made)
+    add(*probe);
+  return others;
+}
+
+// Asked with copies of the others that are never on: a probe cannot be taken back from an event
+// that is (kernel/trace/trace_uprobe.c, unregister_trace_uprobe).
+std::optional<Refusal> Control::JudgeAppended(DefinitionLine line,
+                                              const std::vector<const Probe*>& others) {
+  const Owner& owner = views_.front()->instance.owner();
+  line.ending = "__trial";
+  const KernelName name = NameOf(line, owner);
+  const auto events = ListDynamicEvents(*tracefs_);
+  std::optional<Refusal> refusal;
+  for (const Probe* other : others) {
+    const KernelName& wanted = other->event().name();
+    const auto found = std::find_if(events.begin(), events.end(), [&](const DynamicEvent& event) {
+      return event.group == wanted.group && event.event == wanted.event;
+    });
+    if (found == events.end()) continue;
+    (void)tracefs_->Write("dynamic_events", fmt::format("{}:{}/{} {}\n", found->kind, name.group,
+                                                        name.event, found->body));
+  }
+  const Status written = tracefs_->Write("dynamic_events", KernelLine(line, owner) + "\n");
+  if (!written.ok()) refusal = RefusedDefinition(*tracefs_, line, owner, written.error());
+  (void)RemoveDynamicEvent(*tracefs_, name.group, name.event);
+  return refusal;
+}
+
+// In the kernel several probes of one event have one switch, filter and number of hits. Here each
+// is an event of its own, as probes on programs are, which to the outside has the same name.
+std::optional<Refusal> Control::ChooseName(DefinitionLine& line, const Made& made) {
+  const std::string first = line.event;
+  for (int i = 1; line.event_generated && !OthersOf(line, made).empty(); ++i)
+    line.event = fmt::format("{}_{}", first, i);
+  const auto others = OthersOf(line, made);
+  if (!others.empty())
+    if (auto refusal = JudgeAppended(line, others)) return refusal;
+  const View* const view = views_.front().get();
+  const auto is_taken = [&](const KernelName& name) {
+    return IsTaken(view, name, made) ||
+           std::any_of(leftovers_.begin(), leftovers_.end(),
+                       [&](const Event& event) { return event.name() == name; });
+  };
+  for (int i = 2; is_taken(NameOf(line, view->instance.owner())); ++i)
+    line.ending = fmt::format("__{}", i);
+  return std::nullopt;
+}
+
 // Definitions are all made in the first instance: their names are no others'.
 std::optional<Refusal> Control::Define(const std::vector<std::string>& tokens,
                                        const ProbeOptions& options, event::ProbeId id, Made& made) {
@@ -150,13 +199,11 @@ std::optional<Refusal> Control::Define(const std::vector<std::string>& tokens,
     line.letter = fmt::format("r{}", options.max_active);
   View& view = *views_.front();
   const Owner& owner = view.instance.owner();
-  const bool generated = line.event_generated;
-  const std::string first = line.event;
-  for (int i = 1; IsTaken(&view, NameOf(line, owner), made); ++i) {
-    if (!generated) return Refuse(NameTaken(line));
-    line.event = fmt::format("{}_{}", first, i);
-  }
   if (line.kind == LineKind::kEprobe) line.kernel_body = Names(made).ToKernel(line.body);
+  if (auto refusal = ChooseName(line, made)) {
+    if (!features_.btf_arguments) ExplainWithoutBtf(*refusal);
+    return refusal;
+  }
   const Status written = tracefs_->Write("dynamic_events", KernelLine(line, owner) + "\n");
   if (!written.ok()) {
     Refusal refusal = RefusedDefinition(*tracefs_, line, owner, written.error());
@@ -234,6 +281,7 @@ void Control::ReadBackDefinitions(const Made& made) {
     const KernelName& name = probe->event().name();
     const auto found = listed.find({name.group, name.event});
     if (found == listed.end() || !is_defined(probe)) continue;
+    found->second.event = probe->shown().event;
     probe->SetDefinition(ToWritten(ReadBack(found->second), probe->view().instance.owner()));
   }
 }
@@ -305,6 +353,7 @@ ProbeView Control::Describe(const Probe& probe, const Profile& profile) {
                    .enabled = probe.enabled(),
                    .filter = probe.event().filter(),
                    .triggers = std::move(triggers),
+                   .reason = probe.view().stream->text_only(),
                    .counters = probe.Count(profile)};
 }
 
@@ -386,6 +435,13 @@ Result<std::string> Control::ReadHistogram(event::ProbeId id) {
   if (!features_.histograms) return NoHistograms();
   PROBED_TRY(std::string text, found->second->event().ReadHistogram());
   return ToWritten(std::move(text), found->second->view().instance.owner());
+}
+
+Result<std::string> Control::ReadFormat(event::ProbeId id) {
+  std::lock_guard lock(mutex_);
+  const auto found = probes_.find(id);
+  if (found == probes_.end()) return Unknown(id).error;
+  return found->second->ReadFormat();
 }
 
 void Control::Delete(const std::vector<event::ProbeId>& ids) {

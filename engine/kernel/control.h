@@ -30,6 +30,7 @@ struct ProbeView {
   bool enabled = false;
   std::string filter;
   std::vector<std::string> triggers;
+  std::string reason;  // why its hits have no values
   Counters counters;
 };
 
@@ -70,6 +71,8 @@ class Control {
   std::optional<Refusal> WriteTrigger(event::ProbeId id, const std::string& trigger);
   // NO_HISTOGRAMS where this kernel has none.
   Result<std::string> ReadHistogram(event::ProbeId id);
+  // The kernel's, with the event's name as it was written.
+  Result<std::string> ReadFormat(event::ProbeId id);
   void Delete(const std::vector<event::ProbeId>& ids);
 
  private:
@@ -83,6 +86,13 @@ class Control {
                               const NextId& next_id, Made& made);
   std::optional<Refusal> Define(const std::vector<std::string>& tokens, const ProbeOptions& options,
                                 event::ProbeId id, Made& made);
+  // What the kernel says to one more probe of an event that is there.
+  std::optional<Refusal> JudgeAppended(DefinitionLine line,
+                                       const std::vector<const Probe*>& others);
+  // Those that have been defined under the name of `line`.
+  std::vector<const Probe*> OthersOf(const DefinitionLine& line, const Made& made) const;
+  // Gives the line a name that is free, in the kernel at least.
+  std::optional<Refusal> ChooseName(DefinitionLine& line, const Made& made);
   std::optional<Refusal> Join(const std::string& pattern, const NextId& next_id, Made& made);
   std::optional<Refusal> Start(const ProbeOptions& options, Probe& probe);
   bool IsTaken(const View* view, const KernelName& name, const Made& made) const;

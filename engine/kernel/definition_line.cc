@@ -66,11 +66,6 @@ std::string GenerateName(LineKind kind, char letter, std::string_view place) {
   return name.substr(0, kMaxGenerated);
 }
 
-std::string KernelHead(const DefinitionLine& line, const Owner& owner) {
-  const KernelName name = NameOf(line, owner);
-  return fmt::format("{}:{}/{}", line.letter, name.group, name.event);
-}
-
 // Only the first word of the body may differ.
 int WrittenBodyColumn(const DefinitionLine& line, int column) {
   const int longer = static_cast<int>(line.kernel_body.size()) - static_cast<int>(line.body.size());
@@ -103,8 +98,14 @@ lang::Judged<DefinitionLine> ParseDefinition(const std::vector<std::string>& tok
 }
 
 KernelName NameOf(const DefinitionLine& line, const Owner& owner) {
-  if (line.kind == LineKind::kSynthetic) return {line.group, GroupPrefix(owner) + line.event};
-  return {GroupPrefix(owner) + line.group, line.event};
+  const std::string event = line.event + line.ending;
+  if (line.kind == LineKind::kSynthetic) return {line.group, GroupPrefix(owner) + event};
+  return {GroupPrefix(owner) + line.group, event};
+}
+
+std::string KernelHead(const DefinitionLine& line, const Owner& owner) {
+  const KernelName name = NameOf(line, owner);
+  return fmt::format("{}:{}/{}", line.letter, name.group, name.event);
 }
 
 std::string KernelLine(const DefinitionLine& line, const Owner& owner) {

@@ -28,8 +28,9 @@ struct DefinitionLine {
   std::string group;   // as written, or the kernel's default
   std::string event;   // as written, or generated
   bool event_generated = false;
-  std::string body;          // place and arguments, single spaces
-  std::string kernel_body;   // the same, with our own events as the kernel knows them
+  std::string ending;       // of the event's name in the kernel: of several probes each is an event
+  std::string body;         // place and arguments, single spaces
+  std::string kernel_body;  // the same, with our own events as the kernel knows them
   std::string written_head;  // the first token, as it was written
 
   std::string command() const { return body.empty() ? written_head : written_head + " " + body; }
@@ -44,7 +45,8 @@ struct KernelName {
 };
 // What the kernel knows it by. Synthetic events all have one group.
 KernelName NameOf(const DefinitionLine& line, const Owner& owner);
-// The whole line as the kernel gets it.
+// The first word of the line as the kernel gets it, and the whole line.
+std::string KernelHead(const DefinitionLine& line, const Owner& owner);
 std::string KernelLine(const DefinitionLine& line, const Owner& owner);
 
 // A column of the line that was given to the kernel as one of the line that was written.

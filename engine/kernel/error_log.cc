@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <sstream>
 
 #include "engine/lang/filter.h"
@@ -43,6 +44,15 @@ constexpr std::array kMessages = {
     KernelMessage{"BAD_VAR_ARGS", "$arg* must be an independent parameter without name etc."},
     KernelMessage{"DOUBLE_ARGS", "$arg* can be used only once in the parameters"},
     KernelMessage{"ARGS_2LONG", "$arg* failed because the argument list is too long"},
+    KernelMessage{"ARGIDX_2BIG", "$argN index is too big"},
+    KernelMessage{"NO_PTR_STRCT", "This is not a pointer to union/structure."},
+    KernelMessage{"NOSUP_DAT_ARG", "Non pointer structure/union argument is not supported."},
+    KernelMessage{"BAD_HYPHEN", "Failed to parse single hyphen. Forgot '>'?"},
+    KernelMessage{"NO_BTF_FIELD", "This field is not found."},
+    KernelMessage{"BAD_BTF_TID", "Failed to get BTF type info."},
+    KernelMessage{"BAD_TYPE4STR", "This type does not fit for string."},
+    KernelMessage{"TOO_MANY_EARGS", "Too many entry arguments specified"},
+    KernelMessage{"TYPECAST_NOT_EVENT", "Typecasts are only for eprobe fields"},
     // Of synthetic events (kernel/trace/trace_events_synth.c).
     KernelMessage{"BAD_NAME", "Illegal name"},
     KernelMessage{"INVALID_CMD", "Command must be of the form: <name> field[;field] ..."},
@@ -62,6 +72,14 @@ std::string_view TakeLine(std::string_view& text) {
   const std::string_view line = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
   return line;
+}
+
+std::optional<LoggedError> FindNewest(std::string_view text,
+                                      const std::function<bool(const LoggedError&)>& is_it) {
+  const auto entries = ParseErrorLog(text);
+  const auto found = std::find_if(entries.rbegin(), entries.rend(), is_it);
+  if (found == entries.rend()) return std::nullopt;
+  return *found;
 }
 
 }  // namespace
@@ -90,11 +108,13 @@ std::vector<LoggedError> ParseErrorLog(std::string_view text) {
 }
 
 std::optional<LoggedError> FindError(std::string_view text, std::string_view command) {
-  const auto entries = ParseErrorLog(text);
-  const auto found = std::find_if(entries.rbegin(), entries.rend(),
-                                  [&](const auto& entry) { return entry.command == command; });
-  if (found == entries.rend()) return std::nullopt;
-  return *found;
+  return FindNewest(text, [&](const LoggedError& entry) { return entry.command == command; });
+}
+
+std::optional<LoggedError> FindErrorOf(std::string_view text, std::string_view words) {
+  const std::string begin = std::string(words) + " ";
+  return FindNewest(text,
+                    [&](const LoggedError& entry) { return entry.command.starts_with(begin); });
 }
 
 std::optional<LoggedError> FindFilterError(std::string_view text, std::string_view command) {

@@ -21,6 +21,10 @@ std::vector<LoggedError> ParseErrorLog(std::string_view text);
 // The newest entry about `command`.
 std::optional<LoggedError> FindError(std::string_view text, std::string_view command);
 
+// The newest entry about a command whose first word is `head`: the kernel shows a line whose
+// arguments it has expanded as it came to be (%pd, trace_probe.c).
+std::optional<LoggedError> FindErrorOf(std::string_view text, std::string_view head);
+
 // The newest entry about the filter behind " if " in `command`, as one about the whole of it: the
 // kernel logs a filter as a command of its own.
 std::optional<LoggedError> FindFilterError(std::string_view text, std::string_view command);

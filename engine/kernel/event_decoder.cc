@@ -41,6 +41,19 @@ Result<EventDecoder> EventDecoder::Create(const std::string& group, const std::s
   return decoder;
 }
 
+Result<EventDecoder> EventDecoder::OfText(const std::string& group, const std::string& format) {
+  PROBED_TRY(const EventFormat parsed, ParseEventFormat(format));
+  EventDecoder decoder;
+  decoder.id_ = parsed.id;
+  decoder.is_text_ = true;
+  decoder.plan_.schema.group = group;
+  decoder.plan_.schema.event = parsed.name;
+  decoder.plan_.schema.kind = lang::ProbeKind::kTracepoint;
+  AddText(decoder.plan_.schema);
+  decoder.Complete();
+  return decoder;
+}
+
 void EventDecoder::Complete() {
   if (print_ || syscall_ || probe_text_) AddText(plan_.schema);
   schema_ = std::make_shared<const lang::EventSchema>(plan_.schema);
@@ -48,6 +61,12 @@ void EventDecoder::Complete() {
 
 std::string_view EventDecoder::TextOf(std::span<const std::byte> record, uint32_t cpu,
                                       const event::RingHit& hit) {
+  if (is_text_) {
+    const auto* const text = reinterpret_cast<const char*>(record.data());
+    const std::string_view behind(text + kCommonBytes, record.size() - kCommonBytes);
+    text_ = behind.starts_with(':') ? plan_.schema.event : "";
+    return text_ += behind;
+  }
   if (probe_text_) return probe_text_->Print(hit.header.ip, hit.header.function, payload_);
   return syscall_ ? syscall_->Print(record) : print_->Print(record, cpu);
 }

@@ -24,6 +24,9 @@ class EventDecoder {
   static Result<EventDecoder> Create(const std::string& group, const std::string& format,
                                      const EventOrigin& origin, std::shared_ptr<PlaceNames> names);
 
+  // Of what PipeReader reads: a hit has its text as the only field.
+  static Result<EventDecoder> OfText(const std::string& group, const std::string& format);
+
   uint16_t id() const { return id_; }
   const event::SchemaPtr& schema() const { return schema_; }
 
@@ -43,6 +46,8 @@ class EventDecoder {
   std::unique_ptr<PrintFormat> print_;
   std::optional<SyscallText> syscall_;
   std::optional<ProbeText> probe_text_;
+  bool is_text_ = false;
+  std::string text_;
   std::vector<std::byte> payload_;
 };
 

@@ -153,6 +153,15 @@ const FormatField* EventFormat::Find(std::string_view field) const {
   return found == fields.end() ? nullptr : &*found;
 }
 
+std::string NameIn(const std::string& format) {
+  std::string_view line = std::string_view(format).substr(0, format.find('\n'));
+  return TakePrefix(line, "name: ") ? std::string(line) : "";
+}
+
+std::string WithName(const std::string& format, const std::string& event) {
+  return "name: " + event + format.substr(std::min(format.find('\n'), format.size()));
+}
+
 Result<EventFormat> ParseEventFormat(std::string_view text) {
   EventFormat format;
   std::optional<uint32_t> id;

@@ -42,6 +42,10 @@ inline constexpr uint32_t kCommonPreemptCountOffset = 3;
 inline constexpr uint32_t kCommonPidOffset = 4;
 inline constexpr uint32_t kCommonBytes = 8;
 
+// Of a format file, whose first line is "name: EVENT".
+std::string NameIn(const std::string& format);
+std::string WithName(const std::string& format, const std::string& event);
+
 // BAD_EVENT_FORMAT.
 Result<EventFormat> ParseEventFormat(std::string_view text);
 

@@ -1,17 +1,12 @@
 #include "engine/kernel/page_reader.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
-#include <optional>
 #include <utility>
 
-#include "base/file.h"
 #include "engine/kernel/event_format.h"
 
 namespace probed::kernel {
@@ -22,66 +17,16 @@ namespace {
 constexpr size_t kMaxPageBytes = 1 << 20;
 constexpr uint64_t kRestBytes = 1 << 30;  // somebody may go on to record
 
-std::optional<uint64_t> ToNumber(std::string_view text) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) return std::nullopt;
-  return number;
-}
-
-std::vector<uint32_t> ListCpus(const std::string& directory) {
-  std::vector<uint32_t> numbers;
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(directory.c_str()), ::closedir);
-  if (!entries) return numbers;
-  while (const dirent* entry = ::readdir(entries.get())) {
-    const std::string_view name = entry->d_name;
-    if (!name.starts_with("cpu")) continue;
-    if (const auto number = ToNumber(name.substr(3)))
-      numbers.push_back(static_cast<uint32_t>(*number));
-  }
-  std::sort(numbers.begin(), numbers.end());
-  return numbers;
-}
-
-// "overrun: N" of per_cpu/cpuN/stats: all that was ever overwritten unread.
-std::optional<uint64_t> ReadOverrun(const std::string& path) {
-  const auto text = ReadFile(path);
-  if (!text.ok()) return std::nullopt;
-  constexpr std::string_view kKey = "\noverrun: ";
-  const size_t at = text->find(kKey);
-  if (at == text->npos) return std::nullopt;
-  return ToNumber(std::string_view(*text).substr(at + kKey.size()));
-}
-
-Error Refused(const std::string& path, const Error& cause) {
-  Error error = cause;
-  error.reason = "KERNEL_RING_REFUSED";
-  error.message = "cannot read the kernel's ring " + path + ": " + cause.message;
-  return error;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<PageReader>> PageReader::Open(const std::string& instance_directory) {
-  const std::string directory = instance_directory + "/per_cpu";
+  PROBED_TRY(auto pipes, OpenCpuPipes(instance_directory, "trace_pipe_raw"));
   std::unique_ptr<PageReader> reader(new PageReader(kMaxPageBytes));
-  for (const uint32_t number : ListCpus(directory))
-    PROBED_RETURN_IF_ERROR(reader->OpenCpu(directory, number));
-  if (reader->cpus_.empty()) return Refused(directory, ErrnoError(ENOENT, "list CPUs"));
+  for (CpuPipe& pipe : pipes) {
+    const uint64_t told = ReadOverrun(pipe.statistics).value_or(0);
+    reader->cpus_.push_back({.pipe = std::move(pipe), .told = told});
+  }
   return reader;
-}
-
-Status PageReader::OpenCpu(const std::string& directory, uint32_t number) {
-  const std::string path = directory + "/cpu" + std::to_string(number);
-  auto pages = OpenFile(path + "/trace_pipe_raw", O_RDONLY | O_NONBLOCK);
-  if (!pages.ok()) return Refused(path, pages.error());
-  Cpu cpu;
-  cpu.number = number;
-  cpu.pages = *std::move(pages);
-  cpu.statistics = path + "/stats";
-  cpu.told = ReadOverrun(cpu.statistics).value_or(0);
-  cpus_.push_back(std::move(cpu));
-  return {};
 }
 
 uint64_t PageReader::backlog() const {
@@ -91,7 +36,7 @@ uint64_t PageReader::backlog() const {
 
 Result<size_t> PageReader::ReadPage(const Cpu& cpu) {
   while (true) {
-    const ssize_t bytes = ::read(cpu.pages.get(), page_.data(), page_.size());
+    const ssize_t bytes = ::read(cpu.pipe.fd.get(), page_.data(), page_.size());
     if (bytes >= 0) return static_cast<size_t>(bytes);
     if (errno == EAGAIN) return 0;
     if (errno != EINTR) return ErrnoError(errno, "read trace_pipe_raw");
@@ -102,7 +47,7 @@ uint64_t PageReader::TakeLoss(Cpu& cpu, const PageLoss& loss) {
   if (!loss.any) return 0;
   uint64_t total = cpu.told + loss.events.value_or(0);
   if (!loss.events || cpu.estimated) {
-    const uint64_t overrun = ReadOverrun(cpu.statistics).value_or(total);
+    const uint64_t overrun = ReadOverrun(cpu.pipe.statistics).value_or(total);
     total = loss.events ? std::min(total, overrun) : overrun;
     cpu.estimated = true;
   }

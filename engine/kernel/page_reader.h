@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/unique_fd.h"
+#include "engine/kernel/cpu_pipes.h"
+#include "engine/kernel/event_reader.h"
 #include "engine/kernel/page.h"
-#include "engine/ring/record_reader.h"
 
 namespace probed::kernel {
 
-class PageReader final : public ring::RecordReader {
+class PageReader final : public EventReader {
  public:
   // KERNEL_RING_REFUSED: no per_cpu/cpuN/trace_pipe_raw can be opened.
   static Result<std::unique_ptr<PageReader>> Open(const std::string& instance_directory);
@@ -33,27 +33,26 @@ class PageReader final : public ring::RecordReader {
   Status DrainRest(const Sink& sink) override;
 
   uint32_t cpu_count() const override { return static_cast<uint32_t>(cpus_.size()); }
-  uint32_t cpu_number(uint32_t index) const { return cpus_[index].number; }  // of RawRecord::cpu
+  uint32_t cpu_number(uint32_t index) const override { return cpus_[index].pipe.number; }
   uint64_t backlog() const override;  // known only to be more than a drain's, or nothing
   bool AllRead(uint32_t cpu) const override { return cpus_[cpu].all_read; }
   bool Blocked(uint32_t) const override { return false; }  // what is not committed is not shown
   void ReleasePages() override {}
+  Status Learn(uint16_t, const std::string&) override { return {}; }  // records have ids
+  void Forget(uint16_t) override {}
 
-  uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
+  uint64_t lost() const override { return lost_.load(std::memory_order_relaxed); }
   uint64_t damaged() const { return damaged_.load(std::memory_order_relaxed); }
 
  private:
   struct Cpu {
-    uint32_t number = 0;
-    UniqueFd pages;
-    std::string statistics;  // path
+    CpuPipe pipe;
     uint64_t told = 0;       // overruns that readers know of
     bool estimated = false;  // some of them by the counter
     uint64_t untold = 0;     // a page without events said so
     bool all_read = true;
   };
   explicit PageReader(size_t page_bytes) : page_(page_bytes) {}
-  Status OpenCpu(const std::string& directory, uint32_t number);
   Result<size_t> ReadPage(const Cpu& cpu);  // 0: there is none
   Status DrainCpu(uint32_t index, uint64_t max_bytes, const Sink& sink);
   void Deliver(uint32_t index, std::span<const std::byte> bytes, const Sink& sink);

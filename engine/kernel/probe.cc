@@ -3,16 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/kernel/event_format.h"
+
 namespace probed::kernel {
-namespace {
-
-// The first line says "name: EVENT".
-std::string WithName(const std::string& format, const std::string& event) {
-  return "name: " + event + format.substr(std::min(format.find('\n'), format.size()));
-}
-
-}  // namespace
-
 Probe::Probe(event::ProbeId id, View& view, Event event, Shown shown)
     : id_(id), view_(view), event_(std::move(event)), shown_(std::move(shown)) {}
 
@@ -20,9 +13,8 @@ Result<std::unique_ptr<Probe>> Probe::Create(event::ProbeId id, View& view, Even
                                              Shown shown) {
   std::unique_ptr<Probe> probe(new Probe(id, view, std::move(event), std::move(shown)));
   PROBED_TRY(const std::string format, probe->event_.ReadFormat());
-  PROBED_TRY(probe->schema_,
-             view.stream->Add(probe->shown_.group, WithName(format, probe->shown_.event), id,
-                              probe->shown_.origin));
+  PROBED_TRY(probe->schema_, view.stream->Add(probe->shown_.group, format, id, probe->shown_.origin,
+                                              probe->shown_.event));
   return probe;
 }
 
@@ -35,6 +27,11 @@ Probe::~Probe() {
 Event Probe::Release(std::unique_ptr<Probe> probe) {
   probe->event_.Quiet();
   return std::move(probe->event_);
+}
+
+Result<std::string> Probe::ReadFormat() const {
+  PROBED_TRY(const std::string format, event_.ReadFormat());
+  return WithName(format, shown_.event);
 }
 
 Status Probe::SetEnabled(bool enabled) {

@@ -56,6 +56,8 @@ class Probe {
   Event& event() { return event_; }
   const Event& event() const { return event_; }
 
+  Result<std::string> ReadFormat() const;
+
   bool enabled() const { return enabled_; }
   Status SetEnabled(bool enabled);
   Status WriteTrigger(const std::string& line);

@@ -120,6 +120,23 @@ std::optional<LoggedError> ReadLogged(const Tracefs& tracefs, const std::string&
   return logged ? logged : FindFilterError(*log, command);
 }
 
+// What the kernel writes out before it judges the rest (trace_probe.c, traceprobe_expand_*).
+bool IsExpanded(const DefinitionLine& line) {
+  return line.body.find(":%p") != std::string::npos || line.body.find("$arg") != std::string::npos;
+}
+
+// As the line has become; so have columns in it.
+std::optional<LoggedError> ReadExpanded(const Tracefs& tracefs, const Owner& owner,
+                                        DefinitionLine& line) {
+  const auto log = tracefs.Read("error_log");
+  if (!log.ok() || !IsExpanded(line)) return std::nullopt;
+  const std::string head = KernelHead(line, owner);
+  const std::string place = line.body.substr(0, line.body.find(' '));
+  auto logged = FindErrorOf(*log, head + " " + place);
+  if (logged) line.body = line.kernel_body = logged->command.substr(head.size() + 1);
+  return logged;
+}
+
 }  // namespace
 
 Refusal RefusedName(const lang::Refusal& refusal, const std::vector<std::string>& tokens) {
@@ -138,14 +155,14 @@ Refusal RefusedName(const lang::Refusal& refusal, const std::vector<std::string>
   return refused;
 }
 
-Refusal RefusedDefinition(const Tracefs& tracefs, const DefinitionLine& line, const Owner& owner,
+Refusal RefusedDefinition(const Tracefs& tracefs, DefinitionLine line, const Owner& owner,
                           const Error& failed) {
   Refusal refusal;
   refusal.error = failed;
   if (!IsAboutTheLine(failed)) return refusal;
   const int error_number = ErrnoOf(failed);
-  const std::string command = KernelLine(line, owner);
-  const auto logged = ReadLogged(tracefs, "error_log", command);
+  auto logged = ReadLogged(tracefs, "error_log", KernelLine(line, owner));
+  if (!logged) logged = ReadExpanded(tracefs, owner, line);
   if (logged) {
     refusal = FromLog(*logged, error_number);
     refusal.verdict.caret = WrittenColumn(line, owner, logged->caret);

@@ -19,7 +19,7 @@ struct Refusal {
 };
 
 // `failed`: what writing the line came to.
-Refusal RefusedDefinition(const Tracefs& tracefs, const DefinitionLine& line, const Owner& owner,
+Refusal RefusedDefinition(const Tracefs& tracefs, DefinitionLine line, const Owner& owner,
                           const Error& failed);
 // Says so where the line names an argument, which this kernel cannot look up.
 void ExplainWithoutBtf(Refusal& refusal);

@@ -9,14 +9,14 @@
 
 namespace probed::kernel {
 
-Source::Source(std::unique_ptr<PageReader> reader, const std::string& tracefs_directory)
+Source::Source(std::unique_ptr<EventReader> reader, const std::string& tracefs_directory)
     : reader_(std::move(reader)), threads_(tracefs_directory) {}
 
 Source::Event* Source::Find(uint32_t id) {
   return id < events_.size() ? events_[id].get() : nullptr;
 }
 
-Status Source::Add(EventDecoder decoder, event::ProbeId probe) {
+Status Source::Add(EventDecoder decoder, const std::string& event, event::ProbeId probe) {
   std::lock_guard lock(mutex_);
   const uint16_t id = decoder.id();
   if (const Event* const taken = Find(id)) {
@@ -28,6 +28,7 @@ Status Source::Add(EventDecoder decoder, event::ProbeId probe) {
         .hint = "delete that probe first",
         .metadata = {}};
   }
+  PROBED_RETURN_IF_ERROR(reader_->Learn(id, event));
   if (id >= events_.size()) events_.resize(size_t{id} + 1);
   events_[id] = std::make_unique<Event>(Event{std::move(decoder), probe});
   ids_[probe] = id;
@@ -38,6 +39,7 @@ void Source::Remove(event::ProbeId probe) {
   std::lock_guard lock(mutex_);
   const auto found = ids_.find(probe);
   if (found == ids_.end()) return;
+  reader_->Forget(found->second);
   events_[found->second].reset();
   ids_.erase(found);
 }

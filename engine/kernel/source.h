@@ -11,17 +11,18 @@
 
 #include "engine/event/ring_source.h"
 #include "engine/kernel/event_decoder.h"
-#include "engine/kernel/page_reader.h"
+#include "engine/kernel/event_reader.h"
 #include "engine/kernel/threads.h"
 
 namespace probed::kernel {
 
 class Source final : public event::RingSource {
  public:
-  Source(std::unique_ptr<PageReader> reader, const std::string& tracefs_directory);
+  Source(std::unique_ptr<EventReader> reader, const std::string& tracefs_directory);
 
-  // EVENT_TAKEN: another probe has the event.
-  Status Add(EventDecoder decoder, event::ProbeId probe);
+  // `event`: what the kernel calls it. EVENT_TAKEN: another probe has the event;
+  // EventReader::Learn.
+  Status Add(EventDecoder decoder, const std::string& event, event::ProbeId probe);
   void Remove(event::ProbeId probe);
   uint64_t RecordedBy(event::ProbeId probe) const;
   // By the ring, and what could not be decoded.
@@ -45,7 +46,7 @@ class Source final : public event::RingSource {
   };
   Event* Find(uint32_t id);
 
-  const std::unique_ptr<PageReader> reader_;
+  const std::unique_ptr<EventReader> reader_;
   Threads threads_;  // of whoever decodes
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Event>> events_;  // by id

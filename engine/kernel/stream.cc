@@ -10,6 +10,9 @@
 #include <utility>
 
 #include "base/file.h"
+#include "engine/kernel/event_format.h"
+#include "engine/kernel/page_reader.h"
+#include "engine/kernel/pipe_reader.h"
 #include "engine/kernel/place_names.h"
 #include "engine/kernel/source.h"
 #include "engine/ring/clock.h"
@@ -43,12 +46,27 @@ std::string TracefsOf(const std::string& instance_directory) {
   return instance_directory + "/../..";
 }
 
+struct Opened {
+  std::unique_ptr<EventReader> reader;
+  std::string text_only;
+};
+
+Result<Opened> OpenReader(const std::string& instance_directory) {
+  auto pages = PageReader::Open(instance_directory);
+  if (pages.ok()) return Opened{*std::move(pages), ""};
+  auto pipes = PipeReader::Open(instance_directory);
+  if (!pipes.ok()) return pages.error();
+  return Opened{*std::move(pipes), "text only, without values: " + pages.error().message};
+}
+
 }  // namespace
 
-Stream::Stream(event::Drainer& drainer, std::shared_ptr<Source> source, std::string tracefs)
+Stream::Stream(event::Drainer& drainer, std::shared_ptr<Source> source, std::string tracefs,
+               std::string text_only)
     : drainer_(drainer),
       source_(std::move(source)),
       tracefs_(std::move(tracefs)),
+      text_only_(std::move(text_only)),
       id_(drainer_.Add(source_)),
       places_(std::make_shared<PlaceNames>([path = tracefs_] { return Symbols::Load(path); },
                                            ReadModules)) {}
@@ -63,10 +81,11 @@ Result<std::unique_ptr<Stream>> Stream::Open(const std::string& instance_directo
   PROBED_RETURN_IF_ERROR(WriteFile(instance_directory + "/buffer_size_kb", kRingKilobytes));
   // Empties the rings, whose stamps would be of another clock.
   PROBED_RETURN_IF_ERROR(WriteFile(instance_directory + "/trace_clock", kClock));
-  PROBED_TRY(auto reader, PageReader::Open(instance_directory));
+  PROBED_TRY(auto opened, OpenReader(instance_directory));
   const std::string tracefs = TracefsOf(instance_directory);
   return std::unique_ptr<Stream>(
-      new Stream(drainer, std::make_shared<Source>(std::move(reader), tracefs), tracefs));
+      new Stream(drainer, std::make_shared<Source>(std::move(opened.reader), tracefs), tracefs,
+                 std::move(opened.text_only)));
 }
 
 // Modules come and go, but it is read for what needs it only, and once in a while.
@@ -79,13 +98,22 @@ std::shared_ptr<const Symbols> Stream::SymbolsFor(const std::string& format) {
 }
 
 Result<event::SchemaPtr> Stream::Add(const std::string& group, const std::string& format,
-                                     event::ProbeId probe, const EventOrigin& origin) {
-  PROBED_TRY(EventDecoder decoder, origin.kind == EventOrigin::Kind::kOther
-                                       ? EventDecoder::Create(group, format, SymbolsFor(format))
-                                       : EventDecoder::Create(group, format, origin, places_));
+                                     event::ProbeId probe, const EventOrigin& origin,
+                                     const std::string& shown) {
+  const std::string name = NameIn(format);
+  PROBED_TRY(EventDecoder decoder,
+             DecoderOf(group, WithName(format, shown.empty() ? name : shown), origin));
   event::SchemaPtr schema = decoder.schema();
-  PROBED_RETURN_IF_ERROR(source_->Add(std::move(decoder), probe));
+  PROBED_RETURN_IF_ERROR(source_->Add(std::move(decoder), name, probe));
   return schema;
+}
+
+Result<EventDecoder> Stream::DecoderOf(const std::string& group, const std::string& format,
+                                       const EventOrigin& origin) {
+  if (!text_only_.empty()) return EventDecoder::OfText(group, format);
+  if (origin.kind == EventOrigin::Kind::kOther)
+    return EventDecoder::Create(group, format, SymbolsFor(format));
+  return EventDecoder::Create(group, format, origin, places_);
 }
 
 void Stream::Remove(event::ProbeId probe) {

@@ -193,6 +193,7 @@ class Search(unittest.TestCase):
         for words in (["optimization", "off"], ["list"], ["targets"], ["sites"], ["profile"],
                       ["watch"], ["define", "--pid", "1", "-e", "p /bin/sh:1"], ["enable", "a"],
                       ["disable", "a"], ["delete", "a"], ["filter", "a", "b"], ["trigger", "a"],
+                      ["format", "a"],
                       ["detach", "--all"], ["attach", "--pid", "1"]):
             with self.subTest(words):
                 done = self.run_probectl(*words, "--address", "private")

@@ -2,13 +2,15 @@
 
 import json
 import os
+import re
 import signal
 import shutil
 import subprocess
 import tempfile
 import unittest
+from pathlib import Path
 
-from support import probectl, trace
+from support import maps, probectl, trace
 from support.daemon import Daemon
 from support.process import Program
 from support.tracefs import ROOT, Tracefs
@@ -126,6 +128,56 @@ class Probes(Kernel):
         self.assertEqual(missing.code, 5, missing.err)
         self.assertIn("sched:sched_switch", missing.err)
 
+    def test_a_second_probe_of_an_event(self):
+        """Is one more probe of that name, if the kernel would append it; as on programs."""
+        first = self.kernel_uprobe("a")
+        second = f"p:my/a {self.program}:{offset_of_code(self.program) + 4:#x} sp=%sp"
+        self.run_ok("define", "-e", first, "--mechanism", "kernel", "--disabled")
+        for line, reason, caret in [(first, "SAME_PROBE", "p:"),
+                                    (second.replace("p:", "r:", 1), "DIFF_PROBE_TYPE", "r:"),
+                                    (second + ":u8", "DIFF_ARG_TYPE", "sp=%sp:u8"),
+                                    (second.replace("sp=", "ps="), "DIFF_ARG_TYPE", "ps=")]:
+            with self.subTest(line):
+                refused = self.daemon.run("define", "-e", line, "--mechanism", "kernel")
+                self.assertEqual(refused.code, 6, refused.err)
+                self.assertIn(f"({reason}, errno 17)", refused.err)
+                command, blamed = refused.err.split("\n")[1:3]
+                self.assertTrue(command[blamed.index("^"):].startswith(caret), refused.err)
+        self.run_ok("define", "-e", second, "--mechanism", "kernel", "--disabled")
+        probes = self.listed()
+        self.assertEqual([(probe["group"], probe["event"]) for probe in probes], [("my", "a")] * 2)
+        self.assertEqual([probe["definition"].split(" ", 1)[0] for probe in probes], ["p:my/a"] * 2)
+        self.assertEqual(len(definitions(self.pid)), 2)
+        self.run_ok("enable", "my/a")
+        subprocess.run([self.program], timeout=20, check=True)
+        self.assertEqual(self.listed("profile")[0]["hits"], 1)
+        self.run_ok("delete", probes[0]["name"])
+        self.assertEqual(len(definitions(self.pid)), 1)
+        self.run_ok("delete", "my/")
+        self.assertEqual(definitions(self.pid), [])
+
+    def test_formats_are_the_kernels(self):
+        line = f"{self.program}:{offset_of_code(self.program):#x} sp=%sp s=+0(%sp):string " \
+               "b=%ax:b4@2/8 a=+0(%sp):u16[3] c=$comm n=%di:s8"
+        self.run_ok("define", "-e", "sched:sched_switch", "-e", f"p:my/a {line}", "-e",
+                    f"r:my/b {line}", "--mechanism", "kernel", "--disabled")
+        self.assertEqual(self.run_ok("format", "sched_switch"),
+                         self.event_file("sched/sched_switch/format"))
+        for event in ("a", "b"):
+            group = next(path for path in (ROOT / "events").glob(f"probed_{self.pid}_*"))
+            self.assertEqual(self.run_ok("format", f"my/{event}"),
+                             (group / event / "format").read_text())
+        with Program(["sleep", "60"]) as program:
+            self.run_ok("attach", "--pid", str(program.pid))
+            self.run_ok("define", "--pid", str(program.pid), "-e", f"p:user/a {line}", "-e",
+                        f"r:user/b {line}", "--disabled")
+            for event in ("a", "b"):
+                user, kernel = (self.run_ok("format", f"{group}/{event}").split("\n", 2)
+                                for group in ("user", "my"))
+                self.assertEqual((user[0], user[2]), (kernel[0], kernel[2]))
+                self.assertRegex(user[1], "^ID: [0-9]+$")
+        self.assertEqual(self.daemon.run("format", "nothing").code, 5)
+
     def test_a_file_without_a_process_is_not_silently_a_kernel_uprobe(self):
         refused = self.daemon.run("define", "-e", self.kernel_uprobe("a"))
         self.assertEqual(refused.code, 2, refused.err)
@@ -173,6 +225,57 @@ class Events(Kernel):
         self.assertEqual(tracer.finish(20), 0, tracer.err)
         self.assertEqual([record.pid for record in trace.records(tracer.out)], pids)
         self.assertIn("p:my/a  hits 20  shown 20  missed 0  lost 0", tracer.err)
+
+
+    def test_other_peoples_events_are_not_shown(self):
+        """The same event, on in somebody else's instance for everybody, and what was written there."""
+        with Tracefs() as other:
+            (other.instance / "events/sched/sched_process_exec/enable").write_text("1")
+            (other.instance / "events/sched/sched_process_exit/enable").write_text("1")
+            (other.instance / "trace_marker").write_text("not ours\n")
+            tracer = Program([probectl.PROBECTL, "trace", "-e", "sched:sched_process_exec",
+                              "--format", "json", "--filter", f'filename == "{self.program}"'],
+                             env={**probectl.environment(), "PROBED_ADDRESS": self.daemon.address})
+            self.addCleanup(tracer.__exit__)
+            wait_until(lambda: self.listed() and self.listed()[0]["enabled"], 20, "it is on")
+            pids = self.run_program(5)
+            subprocess.run(["/bin/true"], timeout=20, check=True)
+            tracer.signal(signal.SIGINT)
+            self.assertEqual(tracer.finish(20), 0, tracer.err)
+            hits = [json.loads(line) for line in tracer.out.splitlines()]
+            self.assertEqual([(hit["event"], hit["args"]["pid"]) for hit in hits],
+                             [("sched_process_exec", pid) for pid in pids])
+            theirs = other.text()
+            for word in ("sched_process_exec: filename=/bin/true", "sched_process_exit",
+                         "not ours"):
+                self.assertIn(word, theirs)
+
+    def test_a_refusal_is_the_end_of_it(self):
+        """No other way is tried: of what the daemon changes all is taken back, and the program on
+        whose code the kernel refuses a uprobe has none of ours either."""
+        with Program(["sleep", "60"]) as program:
+            self.run_ok("attach", "--pid", str(program.pid))
+            before = maps.changed_text(program.pid)  # by the attachment
+            everything = (ROOT / "dynamic_events").read_text()
+            with Program(["strace", "-f", "-qq", "-e", "trace=write", "-y", "-p", str(self.pid)]) \
+                    as strace:
+                wait_until(lambda: "TracerPid:\t0" not in Path(
+                    f"/proc/{self.pid}/status").read_text(), 20, "strace is there")
+                # Taken, but cannot be switched on: it is behind the file's end.
+                refused = self.daemon.run("define", "-e", f"p:my/bad {self.program}:0x7fffffff",
+                                          "--mechanism", "kernel")
+                self.assertNotEqual(refused.code, 0, refused.err)
+                self.assertIn("KERNEL_ENABLE_REFUSED", refused.err)
+                strace.signal(signal.SIGINT)
+                strace.finish(20)
+            written = re.findall(rf'<{ROOT}/(\S+)>, "([^"]*)"', strace.err)
+            self.assertEqual([text[:2] for name, text in written if name == "dynamic_events"],
+                             ["p:", "-:"], strace.err)
+            self.assertEqual([text for name, text in written if name.endswith("/enable")],
+                             ["1", "0"], written)
+            self.assertEqual((ROOT / "dynamic_events").read_text(), everything)
+            self.assertEqual((instances(self.pid), self.listed()), ([], []))
+            self.assertEqual(maps.changed_text(program.pid), before)
 
 
 class Endings(Kernel):

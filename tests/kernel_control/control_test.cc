@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "engine/event/hub.h"
+#include "engine/kernel/dynamic_events.h"
+#include "engine/kernel/error_log.h"
 #include "tests/kernel_control/own_tracefs.h"
 
 namespace probed::kernel {
@@ -212,11 +214,59 @@ TEST_F(ControlTest, NamesWhatTheKernelIsBuiltWithout) {
   EXPECT_EQ(outcome.refusal->error.reason, "NO_KPROBE_EVENTS");
 }
 
-TEST_F(ControlTest, ANameIsTakenOnce) {
-  const auto first = Create({"p:my/a /proc/self/exe:0x1000"}, {.enable = false});
-  const auto second = Create({"p:my/a /proc/self/exe:0x1010"}, {.enable = false});
-  ASSERT_TRUE(second.refusal);
-  EXPECT_EQ(second.refusal->error.reason, "EVENT_EXIST");
+// What the kernel says to each line when it is appended to an event of its own.
+TEST_F(ControlTest, OneMoreProbeOfAnEventIsJudgedAsTheKernelDoes) {
+  const std::vector<std::string> before{"p:pt_append/a /proc/self/exe:0x1000 x=%di",
+                                        "p:pt_append/a /proc/self/exe:0x1010 x=%si"};
+  const std::vector<std::string> lines{"r:pt_append/a /proc/self/exe:0x1020 x=%di",
+                                       "p:pt_append/a /proc/self/exe:0x1020 x=%di:u8",
+                                       "p:pt_append/a /proc/self/exe:0x1020 y=%di",
+                                       "p:pt_append/a /proc/self/exe:0x1020",
+                                       "p:pt_append/a /proc/self/exe:0x1020 x=%di y=%si",
+                                       "p:pt_append/a /proc/self/exe:0x1010 x=%si",
+                                       "p:pt_append/a /proc/self/exe:0x1000 x=%di",
+                                       "p:pt_append/a /proc/self/exe:0x1020 x=%zz",
+                                       "p:pt_append/a /proc/self/exe:0x1020 x=%cx:x64"};
+  ASSERT_FALSE(Create(before).refusal);
+  for (const std::string& line : before)
+    ASSERT_TRUE(tracefs_->Write("dynamic_events", line + "\n").ok());
+  for (const std::string& line : lines) {
+    SCOPED_TRACE(line);
+    const Status kernel = tracefs_->Write("dynamic_events", line + "\n");
+    const auto logged = FindError(*tracefs_->Read("error_log"), line);
+    const auto refusal = Create({line}).refusal;
+    ASSERT_EQ(refusal.has_value(), !kernel.ok());
+    if (!refusal) continue;
+    ASSERT_TRUE(logged);
+    EXPECT_EQ(refusal->verdict.message, logged->message);
+    EXPECT_EQ(refusal->verdict.caret, logged->caret);
+    EXPECT_EQ(refusal->verdict.command, line);
+    EXPECT_EQ(refusal->verdict.error_number, ErrnoOf(kernel.error()));
+    EXPECT_NE(refusal->verdict.code, "KERNEL_REFUSED");
+  }
+  EXPECT_TRUE(RemoveDynamicEvent(*tracefs_, "pt_append", "a").ok());
+  EXPECT_EQ(Ours().size(), 3u);  // and no trial
+}
+
+TEST_F(ControlTest, ProbesOfOneNameAreSwitchedAndTakenAwayOneByOne) {
+  const auto outcome =
+      Create({"p:my/a /proc/self/exe:0x1000 x=%di", "p:my/a /proc/self/exe:0x1010 x=%si"});
+  ASSERT_FALSE(outcome.refusal) << outcome.refusal->error.ToString();
+  ASSERT_EQ(outcome.probes.size(), 2u);
+  for (const ProbeView& probe : outcome.probes) {
+    EXPECT_EQ(probe.schema->event, "a");
+    EXPECT_TRUE(probe.definition.starts_with("p:my/a /proc/self/exe:0x")) << probe.definition;
+  }
+  EXPECT_FALSE(control_->SetFilter(outcome.probes[1].id, "x == 1"));
+  EXPECT_EQ(control_->Find(outcome.probes[0].id)->filter, "");
+  control_->Delete({outcome.probes[0].id});
+  EXPECT_EQ(Ours().size(), 1u);
+  // The name that the first one had in the kernel is free.
+  EXPECT_FALSE(Create({"p:my/a /proc/self/exe:0x1000 x=%di"}).refusal);
+  EXPECT_EQ(Ours().size(), 2u);
+}
+
+TEST_F(ControlTest, NamesThatNobodyHasChosenDiffer) {
   const auto generated =
       Create({"p /proc/self/exe:0x1000", "p /proc/self/exe:0x1000"}, {.enable = false});
   ASSERT_FALSE(generated.refusal);

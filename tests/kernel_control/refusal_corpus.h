@@ -45,7 +45,7 @@ inline constexpr std::array kRefusedKprobes{
     RefusedLine{"BAD_VAR", "p vfs_read $stackx"},
     RefusedLine{"BAD_VAR", "p:g/event vfs_read $foo"},
     RefusedLine{"BAD_ARG_NUM", "p vfs_read $arg0"},
-    RefusedLine{"BAD_ARG_NUM", "p vfs_read $arg10000"},
+    RefusedLine{"BAD_ARG_NUM|NO_BTFARG", "p vfs_read $arg10000"},
     RefusedLine{"BAD_VAR|NOFENTRY_ARGS", "p vfs_read+5 $arg1"},
     RefusedLine{"BAD_VAR|BAD_VAR_ARGS", "p vfs_read args=$arg*"},
     RefusedLine{"BAD_VAR|DOUBLE_ARGS", "p vfs_read $arg* $arg*"},
@@ -77,12 +77,95 @@ inline constexpr std::array kRefusedKprobes{
     RefusedLine{"USED_ARG_NAME", "p vfs_read a=%di a=%si"},
     RefusedLine{"USED_ARG_NAME", "p vfs_read common_pid=%di"},
     RefusedLine{"NO_ARG_BODY", "p vfs_read a="},
+    RefusedLine{"NEED_STRING_TYPE|BAD_STRING|BAD_TYPE", "p vfs_read $comm:u8"},
+    RefusedLine{"EVENT_TOO_BIG",
+                "p vfs_read +0(%di):u64[64] +0(%di):u64[64] +0(%di):u64[64] +0(%di):u64[64] "
+                "+0(%di):u64[64] +0(%di):u64[64] +0(%di):u64[64]"},
+};
+
+// Of programs' code, as the kernel's own uprobes.
+inline constexpr std::array kRefusedUprobes{
+    RefusedLine{"FILE_NOT_FOUND", "p /nope:0x10"},
+    RefusedLine{"NO_REGULAR_FILE", "p /:0"},
+    RefusedLine{"REFCNT_OPEN_BRACE", "p /proc/self/exe:0x1000(10"},
+    RefusedLine{"BAD_REFCNT_SUFFIX", "p /proc/self/exe:0x1000(10)a"},
+    RefusedLine{"BAD_REFCNT", "p /proc/self/exe:0x1000(1a)"},
+    RefusedLine{"BAD_UPROBE_OFFS", "p /proc/self/exe:08"},
+    RefusedLine{"BAD_FILE_OFFS", "p /proc/self/exe:0x1000 @+x"},
+    RefusedLine{"SYM_ON_UPROBE", "p /proc/self/exe:0x1000 @sym"},
+};
+
+// Where functions' arguments have names and types (CONFIG_PROBE_EVENTS_BTF_ARGS), and there are
+// function and tracepoint probes (CONFIG_FPROBE_EVENTS).
+inline constexpr std::array kRefusedByNewer{
+    RefusedLine{"BAD_MAXACT_TYPE", "f10:g/e vfs_read"},
+    RefusedLine{"BAD_MAXACT_TYPE", "t10:g/e sched_switch"},
+    RefusedLine{"FAIL_REG_PROBE|BAD_PROBE_ADDR", "f:g/e no_such_function"},
+    RefusedLine{"FAIL_REG_PROBE|BAD_PROBE_ADDR", "f:g/e vfs_read+4"},
+    RefusedLine{"BAD_ADDR_SUFFIX", "f:g/e vfs_read%retur"},
+    RefusedLine{"BAD_ADDR_SUFFIX", "t:g/e sched_switch%return"},
+    RefusedLine{"RETVAL_ON_PROBE", "t:g/e sched_switch $retval"},
+    RefusedLine{"BAD_TP_NAME", "t:g/e sched-switch"},
+    RefusedLine{"NO_TRACEPOINT|NO_BTF_ENTRY|NOSUP_BTFARG", "t:g/e no_such_tracepoint $arg*"},
+    RefusedLine{"BAD_REG_NAME|BAD_FETCH_ARG", "f:g/e vfs_read %zz"},
+    RefusedLine{"NO_RETVAL", "r:g/e kfree $retval"},
+    RefusedLine{"NO_RETVAL", "f:g/e kfree%return $retval"},
+    RefusedLine{"NO_PTR_STRCT", "p:g/e vfs_read count->x"},
+    RefusedLine{"NOSUP_DAT_ARG", "p:g/e from_kuid kuid.val"},
+    RefusedLine{"BAD_HYPHEN", "p:g/e vfs_read file-x"},
+    RefusedLine{"NO_BTF_FIELD", "p:g/e vfs_read file->nope"},
+    RefusedLine{"NO_BTF_FIELD", "f:g/e vfs_read%return file->nope"},
+    RefusedLine{"NO_BTFARG", "p:g/e vfs_read hoge"},
+    RefusedLine{"NO_BTFARG", "f:g/e vfs_read hoge"},
+    RefusedLine{"NO_BTFARG", "t:g/e sched_switch hoge"},
+    RefusedLine{"NO_BTF_ENTRY", "p:g/e memcpy_orig dst"},
+    RefusedLine{"NOSUP_BTFARG", "p:g/e memcpy_orig $arg*"},
+    RefusedLine{"NOSUP_BTFARG", "p:g/e vfs_read+8 file"},
+    RefusedLine{"NOFENTRY_ARGS", "p:g/e vfs_read+8 $arg1"},
+    RefusedLine{"NOFENTRY_ARGS", "p:g/e vfs_read+8 $arg*"},
+    RefusedLine{"DOUBLE_ARGS", "f:g/e do_sys_openat2 $arg* $arg*"},
+    RefusedLine{"BAD_VAR_ARGS|BAD_VAR", "f:g/e do_sys_openat2 x=$arg*"},
+    RefusedLine{"ARGS_2LONG", "p:g/e ZSTD_buildCTable $arg*"},
+    RefusedLine{"BAD_TYPE4STR|BAD_STRING|BAD_TYPE", "p:g/e do_sys_openat2 how:%pd:u8"},
+    RefusedLine{"ARG_TOO_LONG",
+                "p:g/e vfs_read a=file->f_path.dentry->d_parent->d_parent->d_parent->d_parent->"
+                "d_parent->d_parent->d_parent->d_parent->d_parent->d_parent->d_parent->d_parent->"
+                "d_parent->d_parent->d_parent->d_parent->d_parent->d_parent->d_parent->d_parent->"
+                "d_parent->d_parent->d_parent->d_parent->d_parent->d_parent->d_name.name:string"},
+};
+
+// What the kernel shows in other words than ours, having written out what stands for more.
+inline constexpr std::array kRefusedWhenWrittenOut{
+    RefusedLine{"COMM_CANT_DEREF", "p:g/e vfs_read %cx:%pD $comm:%pd"},
+    RefusedLine{"BAD_REG_NAME", "p:g/e vfs_read a=%di:%pD b=%zz"},
+    RefusedLine{"BAD_REG_NAME", "p:g/e vfs_read $arg* b=%zz"},
+    RefusedLine{"BAD_REG_NAME|BAD_FETCH_ARG", "f:g/e vfs_read%return $arg* b=%zz"},
+    RefusedLine{"BAD_REG_NAME|BAD_FETCH_ARG", "f:g/e vfs_read a=file:%pD b=%zz"},
+    RefusedLine{"BAD_REG_NAME|BAD_FETCH_ARG", "t:g/e sched_switch $arg* b=%zz"},
+};
+
+// Codes of the kernel's (enum of trace_probe.h) that no line here brings about.
+struct UnseenCode {
+  std::string_view code, why;
+};
+inline constexpr std::array kUnseenCodes{
+    UnseenCode{"BAD_ATTACH_ARG", "kernels that look for fields as variables say BAD_VAR"},
+    UnseenCode{"BAD_VAR_ARGS", "with a name in front it is a bad variable (BAD_VAR)"},
+    UnseenCode{"BAD_ARG_NUM", "$argN is first looked for among the function's parameters"},
+    UnseenCode{"NO_TRACEPOINT", "a tracepoint that is not there is waited for, in a module"},
+    UnseenCode{"ARGIDX_2BIG", "named, but nothing in the kernel says it"},
+    UnseenCode{"BAD_BTF_TID", "the kernel's own type information would have to be broken"},
+    UnseenCode{"BAD_TYPE4STR", "a number as a string is read as an address"},
+    UnseenCode{"EVENT_EXIST", "no event of somebody else's has a name with our prefix"},
+    UnseenCode{"DIFF_PROBE_TYPE", "by ControlTest.OneMoreProbeOfAnEventIsJudgedAsTheKernelDoes"},
+    UnseenCode{"DIFF_ARG_TYPE", "by the same"},
+    UnseenCode{"SAME_PROBE", "by the same"},
 };
 
 inline constexpr std::array kRefusedEventProbes{
     RefusedLine{"NO_EVENT_INFO", "e:g/e sched"},
     RefusedLine{"BAD_ATTACH_EVENT", "e:g/e sched.nope a=$b"},
-    RefusedLine{"BAD_ATTACH_ARG", "e:g/e sched.sched_switch a=$nope"},
+    RefusedLine{"BAD_ATTACH_ARG|BAD_VAR", "e:g/e sched.sched_switch a=$nope"},
     RefusedLine{"NO_EP_FILTER", "e:g/e sched.sched_switch a=$prev_pid if"},
     RefusedLine{"BAD_FETCH_ARG", "e:g/e sched.sched_switch %zz"},
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "engine/event/hub.h"
 #include "engine/kernel/control.h"
@@ -50,6 +51,15 @@ std::string AmbiguousFunction() {
   return found == counts.end() ? "" : found->first;
 }
 
+std::set<std::string> CodesOfTheKernel() {
+  std::ifstream file("/sys/kernel/btf/vmlinux", std::ios::binary);
+  std::set<std::string> codes;
+  constexpr std::string_view kBegin = "TP_ERR_";
+  for (std::string word; std::getline(file, word, '\0');)
+    if (word.starts_with(kBegin)) codes.insert(word.substr(kBegin.size()));
+  return codes;
+}
+
 class RefusalsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -85,12 +95,17 @@ class RefusalsTest : public ::testing::Test {
   }
 
   void Compare(const RefusedLine& row) {
+    const std::string line(row.line);
+    CompareTo(AskTheKernel(line), row);
+  }
+
+  void CompareTo(const Answer& kernel, const RefusedLine& row) {
     SCOPED_TRACE(row.line);
     const std::string line(row.line);
-    const Answer kernel = AskTheKernel(line);
     const auto refusal = AskControl(line);
     ASSERT_TRUE(refusal);
     ASSERT_TRUE(kernel.logged) << "the kernel logs nothing";
+    seen_.insert(refusal->verdict.code);
     EXPECT_EQ(refusal->verdict.message, kernel.logged->message);
     EXPECT_EQ(refusal->verdict.caret, kernel.logged->caret);
     EXPECT_EQ(refusal->verdict.command, kernel.logged->command);
@@ -106,6 +121,12 @@ class RefusalsTest : public ::testing::Test {
     EXPECT_TRUE(testing::DefinitionsWith(*tracefs_, GroupPrefix(owner_)).empty());
   }
 
+  bool IsNewer() {
+    const Features features = ReadFeatures(*tracefs_);
+    return features.Has(LineKind::kFprobe) && features.btf_arguments;
+  }
+
+  std::set<std::string> seen_;  // codes
   std::optional<Tracefs> tracefs_;
   Owner owner_{.pid = kNobody};
   event::Hub hub_;
@@ -120,6 +141,43 @@ TEST_F(RefusalsTest, OfKprobes) {
 TEST_F(RefusalsTest, OfEventProbes) {
   if (!ReadFeatures(*tracefs_).Has(LineKind::kEprobe)) GTEST_SKIP() << "no event probes";
   CompareAll(testing::kRefusedEventProbes);
+}
+
+TEST_F(RefusalsTest, OfUprobes) {
+  CompareAll(testing::kRefusedUprobes);
+}
+
+TEST_F(RefusalsTest, OfFunctionAndTracepointProbesAndTypes) {
+  if (!IsNewer()) GTEST_SKIP() << "no function probes, or no BTF arguments";
+  CompareAll(testing::kRefusedByNewer);
+}
+
+TEST_F(RefusalsTest, OfLinesThatTheKernelWritesOut) {
+  if (!IsNewer()) GTEST_SKIP() << "no function probes, or no BTF arguments";
+  for (const RefusedLine& row : testing::kRefusedWhenWrittenOut) {
+    Answer kernel = AskTheKernel(std::string(row.line));
+    const auto log = tracefs_->Read("error_log");
+    const std::string words = std::string(row.line.substr(0, row.line.find(' ', 6)));
+    if (!kernel.logged) kernel.logged = FindErrorOf(*log, words);
+    CompareTo(kernel, row);
+  }
+}
+
+// The kernel's type information has the names of all that it can say of a line.
+TEST_F(RefusalsTest, OfEverySortThatTheKernelHas) {
+  if (!IsNewer()) GTEST_SKIP() << "no function probes, or no BTF arguments";
+  CompareAll(testing::kRefusedKprobes);
+  CompareAll(testing::kRefusedUprobes);
+  CompareAll(testing::kRefusedEventProbes);
+  CompareAll(testing::kRefusedByNewer);
+  const std::string twice = "p:g/e " + AmbiguousFunction();
+  Compare({"NON_UNIQ_SYMBOL", twice});
+  for (const auto& [code, why] : testing::kUnseenCodes)
+    seen_.insert(std::string(code));
+  const std::set<std::string> all = CodesOfTheKernel();
+  EXPECT_GT(all.size(), 70u);
+  for (const std::string& code : all)
+    EXPECT_TRUE(seen_.contains(code)) << code;
 }
 
 TEST_F(RefusalsTest, OfSyntheticEvents) {

@@ -9,16 +9,20 @@
 
 namespace probed::kernel::testing {
 
-std::unique_ptr<LiveStream> LiveStream::Open(const std::string& name) {
+std::unique_ptr<LiveStream> LiveStream::Open(const std::string& name, const Around& around) {
   auto instance = OwnInstance::Create(name);
   if (!instance) return nullptr;
   std::unique_ptr<LiveStream> live(new LiveStream(*std::move(instance)));
-  auto stream = Stream::Open(live->instance_.directory(), live->drainer_);
-  if (!stream.ok()) {
-    EXPECT_EQ(stream.error().reason, "TSC_UNRELIABLE") << stream.error().ToString();
-    return nullptr;
-  }
-  live->stream_ = *std::move(stream);
+  const auto open = [&] {
+    auto stream = Stream::Open(live->instance_.directory(), live->drainer_);
+    if (stream.ok()) {
+      live->stream_ = *std::move(stream);
+    } else {
+      EXPECT_EQ(stream.error().reason, "TSC_UNRELIABLE") << stream.error().ToString();
+    }
+  };
+  around ? around(live->instance_, open) : open();
+  if (!live->stream_) return nullptr;
   return live;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // A stream on an instance of the test's own, with a subscriber that has room for everything.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,8 +17,10 @@ namespace probed::kernel::testing {
 
 class LiveStream {
  public:
+  // `around` calls what opens the stream of the instance, where it wants to.
+  using Around = std::function<void(const OwnInstance&, const std::function<void()>& open)>;
   // Null: there is nothing to test on.
-  static std::unique_ptr<LiveStream> Open(const std::string& name);
+  static std::unique_ptr<LiveStream> Open(const std::string& name, const Around& around = {});
 
   OwnInstance& instance() { return instance_; }
   Stream& stream() { return *stream_; }
