@@ -1,6 +1,7 @@
 """What is in the test machine: probed, its tests, the programs they run, all under the paths that
 they have here."""
 
+import lzma
 import subprocess
 from pathlib import Path
 
@@ -14,7 +15,7 @@ _UNUSED_PYTHON = {"test", "idlelib", "lib2to3", "ensurepip", "tkinter", "turtled
 _TEST_FOLDERS = ("", "e2e", "client", "kernel_differential")
 _PROGRAMS = [BUILD / "tests" / "lang_kernel_differential_test",
              BUILD / "tests" / "kernel_control_test"]
-_MODULES = ["drivers/net/dummy.ko"]
+_MODULES = ["drivers/net/dummy.ko"]  # of newer kernels compressed, but never in the image
 _TARGETS = ["values-gcc-O1-pie-nocf", "values-gcc-O1-nopie-nocf", "counter-gcc-O2-pie-nocf",
             "hammer-gcc-O2-pie-nocf", "opens-gcc-O2-pie-nocf"]
 
@@ -25,6 +26,16 @@ def _stripped(program):
     if not copy.exists() or copy.stat().st_mtime < program.stat().st_mtime:
         copy.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["strip", "-g", "-o", copy, program], check=True, timeout=60)
+    return copy
+
+
+def _module(kernel, path):
+    packed = path.with_name(path.name + ".xz")
+    if not packed.exists():
+        return path
+    copy = FOLDER / "unpacked" / kernel.release / path.name
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_bytes(lzma.decompress(packed.read_bytes()))
     return copy
 
 
@@ -67,5 +78,5 @@ def contents(kernel):
     _add_tests(image)
     for name in _MODULES:
         image.file(Path("/lib/modules") / kernel.release / "kernel" / name,
-                   kernel.modules / "kernel" / name)
+                   _module(kernel, kernel.modules / "kernel" / name))
     return image

@@ -1,4 +1,8 @@
-"""Checks of tests/kernel/guest, each in a machine with a kernel of Debian's. One boot runs many."""
+"""Checks of tests/kernel/guest, each in a machine with a kernel of Debian's. One boot runs many.
+
+A class whose name ends in Newer is another one on the newer kernel. With PROBED_BED_KERNEL all are
+on that one.
+"""
 
 import os
 import shutil
@@ -8,30 +12,33 @@ import bed_image
 import debian_kernel
 import machine
 
-_KERNEL = debian_kernel.find()
 
-
-def _missing():
-    if shutil.which(machine.QEMU) is None:
-        return f"{machine.QEMU} is not installed; `./dev test` does"
-    if _KERNEL is None:
-        return f"no Debian cloud kernel {debian_kernel.MAJOR}; `./dev test` unpacks one"
-    return None
-
-
-@unittest.skipIf(_missing(), _missing())
 class Bed(unittest.TestCase):
     """Boots the machine; a check that failed there fails here, with the end of the console."""
 
+    version = debian_kernel.OLDER
+
+    def setUp(self):
+        if shutil.which(machine.QEMU) is None:
+            self.skipTest(f"{machine.QEMU} is not installed; `./dev test` does")
+        version = os.environ.get("PROBED_BED_KERNEL", self.version)
+        self.kernel = debian_kernel.find(version)
+        if self.kernel is None:
+            self.skipTest(f"no Debian cloud kernel {version}; `./dev test` unpacks one")
+
+    @property
+    def folder(self):
+        return bed_image.FOLDER / f"{type(self).__name__}.{self._testMethodName}"
+
     def boot(self, *checks, **machine_options):
-        folder = bed_image.FOLDER / self._testMethodName
+        folder = self.folder
         folder.mkdir(parents=True, exist_ok=True)
         initramfs = folder / "initramfs"
-        bed_image.contents(_KERNEL).write(initramfs)
+        bed_image.contents(self.kernel).write(initramfs)
         checks = os.environ.get("PROBED_BED_CHECKS") or ",".join(checks)
         append = f"bed_checks={checks} {machine_options.pop('append', '')}"
         for _ in range(2):  # an emulated kernel stands still now and then, a soft lockup
-            outcome = machine.boot(_KERNEL, initramfs, folder, append=append, seconds=270,
+            outcome = machine.boot(self.kernel, initramfs, folder, append=append, seconds=270,
                                    **machine_options)
             if outcome.done or outcome.failed.keys() - {machine.STOOD_STILL}:
                 break  # what failed there is not tried again
@@ -39,7 +46,7 @@ class Bed(unittest.TestCase):
         self._judge(outcome)
 
     def _judge(self, outcome):
-        print(f"{_KERNEL.release}: {len(outcome.passed)} checks passed in {outcome.seconds:.0f} s")
+        print(f"{self.kernel.release}: {len(outcome.passed)} checks passed in {outcome.seconds:.0f} s")
         for name, reason in outcome.skipped.items():
             print(f"not checked: {name}: {reason}")
         if outcome.done and outcome.passed and not outcome.failed:
@@ -74,6 +81,16 @@ class Kprobes(Bed):
                   append="tsc=reliable", cpus=1)
 
 
+class Newer(Bed):
+    """What only the newer kernel has, and what it refuses."""
+
+    version = debian_kernel.NEWER
+
+    def test_newer(self):
+        self.boot("newer_check.Newer.test_texts_are_the_kernels", "newer_check.Newer.test_values",
+                  "control_check", append="tsc=reliable", cpus=1)
+
+
 class Lockdown(Bed):
     def test_integrity(self):
         self.boot("lockdown_check.Lockdown.test_integrity_allows_kprobes",
@@ -89,12 +106,32 @@ class AllOfKprobes(Bed):
 
     def test_all(self):
         self.boot("kprobes_check", "mixed_check", "triggers_check", "housekeeping_check",
-                  "tracefs_check", append="tsc=reliable", cpus=1)
+                  "verbs_check", "tracefs_check", append="tsc=reliable", cpus=1)
+
+    def test_facts(self):
+        self.boot("kernel_facts_check", "boot_definitions_check", "modules_check",
+                  append="tsc=reliable", cpus=1)
+
+    def test_language(self):
+        self.boot("language_check", "kernel_trace_test",
+                  "differential_test.PositionIndependent.test_inside_functions",
+                  append="tsc=reliable", cpus=1)
 
     def test_thousand(self):
         self.boot("thousand_check", append="tsc=reliable", cpus=1)
-        console = (bed_image.FOLDER / self._testMethodName / "console.log").read_text()
+        console = (self.folder / "console.log").read_text()
         print(*(line for line in console.splitlines() if " kprobes: made in " in line))
+
+
+class AllOfKprobesNewer(AllOfKprobes):
+    version = debian_kernel.NEWER
+
+    def test_newer(self):
+        self.boot("newer_check", "control_check", append="tsc=reliable", cpus=1)
+
+
+class LockdownNewer(Lockdown):
+    version = debian_kernel.NEWER
 
 
 class PlainCpu(Bed):

@@ -1,4 +1,4 @@
-"""Where Debian's cloud kernel is: as `./dev test` unpacked it, or installed."""
+"""Where Debian's cloud kernels are: as `./dev test` unpacked them, or installed."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,10 @@ from pathlib import Path
 
 from support.paths import BUILD
 
-MAJOR = "6.1"  # Debian 12's; another one may say other things
+_LIST = Path(__file__).with_name("kernels")
+# From the oldest: without BTF arguments, function and tracepoint probes; and with all of them.
+OLDER, NEWER = (line.split()[0] for line in _LIST.read_text().splitlines()
+                if not line.startswith("#"))
 
 
 @dataclass(frozen=True)
@@ -19,14 +22,14 @@ class Kernel:
         return self.modules.name
 
 
-def _version(image):
+def _number(image):
     return [int(number) for number in re.findall(r"\d+", image.name)]
 
 
-def find():
-    """The newest, or None."""
-    for root in (BUILD / "kernel", Path("/")):
-        images = sorted((root / "boot").glob(f"vmlinuz-{MAJOR}.*-cloud-amd64"), key=_version)
+def find(version):
+    """The newest of that version, or None."""
+    for root in (BUILD / "kernel" / version, Path("/")):
+        images = sorted((root / "boot").glob(f"vmlinuz-{version}.*-cloud-amd64"), key=_number)
         for image in reversed(images):
             modules = root / "lib/modules" / image.name.removeprefix("vmlinuz-")
             if modules.is_dir():

@@ -30,6 +30,8 @@ class Outcome:
         return "\n".join(text.splitlines()[-lines:])
 
 
+_BOOT_SECONDS = 120  # an emulated kernel that has not come up by then will not
+
 STOOD_STILL = "the machine"  # in the place of a check's name
 
 
@@ -41,13 +43,28 @@ def run(kernel, initramfs, folder, *, append="", cpu="max", cpus=2, seconds=600)
     console, results = folder / "console.log", folder / "results"
     # Where the host is busy the kernel finds that its timer's interrupts do not come, and panics.
     append = f"console=ttyS0 panic=-1 quiet loglevel=4 no_timer_check {append}"
-    subprocess.run([QEMU, "-accel", "tcg", "-m", "1024", "-cpu", cpu, "-smp", str(cpus),
-                    "-display", "none", "-monitor", "none", "-no-reboot", "-nodefaults",
-                    "-serial", f"file:{console}", "-serial", f"file:{results}",
-                    "-kernel", kernel.image, "-initrd", initramfs,
-                    "-append", append],
-                   stdin=subprocess.DEVNULL, timeout=seconds, check=True)
+    command = [QEMU, "-accel", "tcg", "-m", "1024", "-cpu", cpu, "-smp", str(cpus),
+               "-display", "none", "-monitor", "none", "-no-reboot", "-nodefaults",
+               "-serial", f"file:{console}", "-serial", f"file:{results}",
+               "-kernel", kernel.image, "-initrd", initramfs, "-append", append]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL) as process:
+        try:
+            _wait(process, console, seconds)
+        finally:
+            process.kill()
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, command)
     return console, results
+
+
+def _wait(process, console, seconds):
+    """Until it has ended; for the first word on its console not as long as for the last."""
+    try:
+        process.wait(min(seconds, _BOOT_SECONDS))
+    except subprocess.TimeoutExpired:
+        if seconds <= _BOOT_SECONDS or console.stat().st_size == 0:
+            raise
+        process.wait(seconds - _BOOT_SECONDS)
 
 
 def boot(kernel, initramfs, folder, **options):

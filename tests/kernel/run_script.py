@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Runs a shell script in the test machine and prints what it says: for looking at its kernel.
 
-    echo 'cat /sys/kernel/tracing/README' | tests/kernel/run_script.py [KERNEL PARAMETER...]
+    echo 'cat /sys/kernel/tracing/README' | tests/kernel/run_script.py VERSION [KERNEL PARAMETER...]
 
 $BUILD in the script is the build directory, of PROBED_BUILD_DIR or ./build.
 """
@@ -21,12 +21,12 @@ def main():
     script = f"export BUILD={bed_image.BUILD}\n{sys.stdin.read()}"
     with tempfile.TemporaryDirectory(prefix="probed-bed-") as folder:
         folder = Path(folder)
-        kernel = debian_kernel.find()
+        kernel = debian_kernel.find(sys.argv[1])
         image = bed_image.contents(kernel)
         image.text("/etc/bed-script", script)
         image.write(folder / "initramfs")
         console, output = machine.run(kernel, folder / "initramfs", folder,
-                                      append=" ".join(sys.argv[1:]))
+                                      append=" ".join(sys.argv[2:]))
         print(console.read_text("utf-8", "replace"), file=sys.stderr)
         print(output.read_text("utf-8", "replace"), end="")
 

@@ -77,7 +77,6 @@ inline constexpr std::array kRefusedKprobes{
     RefusedLine{"USED_ARG_NAME", "p vfs_read a=%di a=%si"},
     RefusedLine{"USED_ARG_NAME", "p vfs_read common_pid=%di"},
     RefusedLine{"NO_ARG_BODY", "p vfs_read a="},
-    RefusedLine{"NEED_STRING_TYPE|BAD_STRING|BAD_TYPE", "p vfs_read $comm:u8"},
     RefusedLine{"EVENT_TOO_BIG",
                 "p vfs_read +0(%di):u64[64] +0(%di):u64[64] +0(%di):u64[64] +0(%di):u64[64] "
                 "+0(%di):u64[64] +0(%di):u64[64] +0(%di):u64[64]"},
@@ -98,6 +97,7 @@ inline constexpr std::array kRefusedUprobes{
 // Where functions' arguments have names and types (CONFIG_PROBE_EVENTS_BTF_ARGS), and there are
 // function and tracepoint probes (CONFIG_FPROBE_EVENTS).
 inline constexpr std::array kRefusedByNewer{
+    RefusedLine{"NEED_STRING_TYPE", "p vfs_read $comm:u8"},
     RefusedLine{"BAD_MAXACT_TYPE", "f10:g/e vfs_read"},
     RefusedLine{"BAD_MAXACT_TYPE", "t10:g/e sched_switch"},
     RefusedLine{"FAIL_REG_PROBE|BAD_PROBE_ADDR", "f:g/e no_such_function"},

@@ -12,10 +12,19 @@ from support import maps, probectl
 from support.daemon import Daemon
 from support.paths import target
 from support.process import Program
-from support.tracefs import ROOT
+from support.tracefs import ROOT, Tracefs
 from support.wait import wait_until
 
 NO_SUCH_FILE = -2
+
+
+def only(pid):
+    return ("--filter", f"common_pid == {pid}")
+
+
+def readme():
+    """What this kernel says that it has."""
+    return (ROOT / "README").read_text()
 
 
 def define(line):
@@ -149,6 +158,33 @@ class Case(unittest.TestCase):
     def end_tracing(self, session):
         session.program.signal(2)
         self.assertEqual(session.program.finish(30, close_input=False), 0, session.program.err)
+
+    def assert_same(self, got, expected):
+        """Of long lists: unittest takes minutes to put their differences into words."""
+        for index, (one, other) in enumerate(zip(got, expected)):
+            self.assertEqual(one, other, f"at {index}, behind {got[max(0, index - 3):index]}")
+        self.assertEqual(len(got), len(expected))
+
+    def both_texts(self, lines, opens, times):
+        """Records of what `opens` does, as probectl shows them and as the kernel's own trace does.
+
+        The same events are on in an instance of the test's, and not the same lines a second time:
+        two kretprobes on one function would see each other.
+        """
+        with Tracefs() as kernel:
+            session = self.start_tracing(lines, *only(opens.pid), output_format="trace")
+            events = [path.parent for path in kernel.instance.glob("events/*/*/enable")
+                      if f"probed_{self.pid}_" in path.parent.parent.name]
+            self.assertEqual(len(events), len(lines))
+            for event in events:
+                (event / "filter").write_text(f"common_pid == {opens.pid}")
+                (event / "enable").write_text("1")
+            opens.open(times)
+            for event in events:
+                (event / "enable").write_text("0")
+            theirs = kernel.records()  # before the definitions go, and with them all records
+            self.end_tracing(session)
+        return session.records, theirs
 
     def assert_nothing_left(self):
         self.assertEqual((instances(self.pid), definitions(self.pid)), ([], []))

@@ -30,7 +30,7 @@ class Mixed(Case):
                 got = NO_SUCH_FILE if i % 2 else fd
                 expected += [("in", {"path": path}), ("kernel_in", {"path": path}),
                              ("kernel_out", {"fd": got}), ("out", {"fd": got})]
-            self.assertEqual([(hit["event"], hit["args"]) for hit in hits], expected)
+            self.assert_same([(hit["event"], hit["args"]) for hit in hits], expected)
             self.assertEqual({(hit["pid"], hit["tid"]) for hit in hits}, {(opens.pid, opens.pid)})
             times = [hit["monotonic_ns"] for hit in hits]
             self.assertEqual(times, sorted(times))
