@@ -11,8 +11,8 @@ from support.process import run
 
 
 class Pressure(Oracle):
-    # With breakpoints a round takes some 20 times as long as with what becomes of them.
-    ROUNDS = {"off": 40, "on": 400} if SOAK else {"off": 2, "on": 2}
+    # Of breakpoints a round takes some 10 s on a busy machine.
+    ROUNDS = {"off": 20, "on": 60} if SOAK else {"off": 2, "on": 2}
     FUNCTIONS = ("main.walk", "main.link", "main.recovers", "main.panics",
                  "runtime.newstack", "runtime.gcDrain", "runtime.mallocgc", "runtime.gopanic")
 
