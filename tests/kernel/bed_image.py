@@ -2,6 +2,7 @@
 they have here."""
 
 import lzma
+import os
 import subprocess
 from pathlib import Path
 
@@ -25,7 +26,9 @@ def _stripped(program):
     copy = FOLDER / "stripped" / program.name
     if not copy.exists() or copy.stat().st_mtime < program.stat().st_mtime:
         copy.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["strip", "-g", "-o", copy, program], check=True, timeout=60)
+        made = copy.with_name(f"{copy.name}.{os.getpid()}")  # another one may be at it, too
+        subprocess.run(["strip", "-g", "-o", made, program], check=True, timeout=60)
+        made.replace(copy)
     return copy
 
 

@@ -37,8 +37,9 @@ class Bed(unittest.TestCase):
         bed_image.contents(self.kernel).write(initramfs)
         checks = os.environ.get("PROBED_BED_CHECKS") or ",".join(checks)
         append = f"bed_checks={checks} {machine_options.pop('append', '')}"
+        seconds = machine_options.pop("seconds", 270)
         for _ in range(2):  # an emulated kernel stands still now and then, a soft lockup
-            outcome = machine.boot(self.kernel, initramfs, folder, append=append, seconds=270,
+            outcome = machine.boot(self.kernel, initramfs, folder, append=append, seconds=seconds,
                                    **machine_options)
             if outcome.done or outcome.failed.keys() - {machine.STOOD_STILL}:
                 break  # what failed there is not tried again
@@ -106,19 +107,19 @@ class AllOfKprobes(Bed):
 
     def test_all(self):
         self.boot("kprobes_check", "mixed_check", "triggers_check", "housekeeping_check",
-                  "verbs_check", "tracefs_check", append="tsc=reliable", cpus=1)
+                  "verbs_check", "tracefs_check", append="tsc=reliable", cpus=1, seconds=600)
 
     def test_facts(self):
         self.boot("kernel_facts_check", "boot_definitions_check", "modules_check",
-                  append="tsc=reliable", cpus=1)
+                  append="tsc=reliable", cpus=1, seconds=600)
 
     def test_language(self):
         self.boot("language_check", "kernel_trace_test",
                   "differential_test.PositionIndependent.test_inside_functions",
-                  append="tsc=reliable", cpus=1)
+                  append="tsc=reliable", cpus=1, seconds=600)
 
     def test_thousand(self):
-        self.boot("thousand_check", append="tsc=reliable", cpus=1)
+        self.boot("thousand_check", append="tsc=reliable", cpus=1, seconds=600)
         console = (self.folder / "console.log").read_text()
         print(*(line for line in console.splitlines() if " kprobes: made in " in line))
 
@@ -127,7 +128,7 @@ class AllOfKprobesNewer(AllOfKprobes):
     version = debian_kernel.NEWER
 
     def test_newer(self):
-        self.boot("newer_check", "control_check", append="tsc=reliable", cpus=1)
+        self.boot("newer_check", "control_check", append="tsc=reliable", cpus=1, seconds=600)
 
 
 class LockdownNewer(Lockdown):

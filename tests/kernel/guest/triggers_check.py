@@ -45,7 +45,8 @@ class Filter(Case):
             self.run_ok("trigger", "my/open", "!enable_event:my:opened")
             self.run_ok("trigger", "my/open", f"traceoff:1 {condition}")
             refused = self.refused("trigger", "my/open", "traceoff if nme == 1")
-            self.assertIn("without a word", refused.err)  # there is none in its logs
+            # Older kernels have no word of it in their logs.
+            self.assertRegex(refused.err, "without a word|Field not found")
             self.assertIn("Command: traceoff if nme == 1", refused.err)
             self.refused("trigger", "my/open", "nothing")
             instance, = instances(self.pid)
@@ -71,7 +72,8 @@ class Filter(Case):
             self.assertIn("Hits: 101", shown)
             refused = self.refused("trigger", "my/open", "hist:keys=nme")
             self.assertIn("Couldn't find field", refused.err)
-            self.run_ok("trigger", "my/open", "!hist:keys=name:sort=name")
+            self.run_ok("trigger", "my/open",
+                        f"!hist:keys=name:sort=name if common_pid == {opens.pid}")
             self.assertEqual(self.run_ok("trigger", "my/open").out, "")
 
 
@@ -87,8 +89,10 @@ class Refusals(Case):
                 ("p:my/b vfs_read a=%di b=^%zz", "Invalid register name", "BAD_REG_NAME")]:
             line, column = marked.replace("^", ""), marked.index("^")
             with self.subTest(line):
-                refused = self.refused("define", "-e", "sched:sched_switch", "-e", line,
-                                       code=5 if "no_such" in line else 2)
+                refused = self.daemon.run("define", "-e", "sched:sched_switch", "-e", line,
+                                          seconds=60)
+                # What is not there is not found, or since Linux 6.2 invalid.
+                self.assertIn(refused.code, (5, 2) if "no_such" in line else (2,))
                 if reason:
                     self.assertIn(reason, refused.err)
                 if message:
