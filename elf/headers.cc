@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 namespace probed::elf {
 namespace {
@@ -21,6 +22,14 @@ Error Malformed(const std::string& path, const std::string& problem) {
   return FileError("ELF_MALFORMED", path, problem, "check whether the file is complete");
 }
 
+// By the bytes that it begins with: what is most often named instead.
+std::string HintInsteadOf(std::string_view start) {
+  if (start.starts_with("#!")) return "it is a script: name the program that runs it";
+  if (start.starts_with("/*"))
+    return "it is text, maybe for the linker: name the library itself, as in libc.so.6";
+  return "name a program or a shared library";
+}
+
 bool IsPlain(const Elf64_Shdr& header) {
   return header.sh_type != SHT_NOBITS && (header.sh_flags & SHF_COMPRESSED) == 0;
 }
@@ -29,7 +38,8 @@ Result<Elf64_Ehdr> ReadElfHeader(const Image& image, Elf* elf, const std::string
   Elf64_Ehdr header{};
   std::vector<uint8_t> magic = image.Read(0, SELFMAG);
   if (magic.size() != SELFMAG || std::memcmp(magic.data(), ELFMAG, SELFMAG) != 0) {
-    return FileError("NOT_ELF", path, "is not an ELF file", "name a program or a shared library");
+    std::string_view start(reinterpret_cast<const char*>(magic.data()), magic.size());
+    return FileError("NOT_ELF", path, "is not an ELF file", HintInsteadOf(start));
   }
   if (::gelf_getehdr(elf, &header) == nullptr) {
     return Malformed(path, "has a damaged ELF header");

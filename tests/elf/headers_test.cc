@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <iomanip>
 #include <sstream>
 
+#include "base/unique_fd.h"
 #include "elf/file.h"
 #include "tests/elf/oracle.h"
 
@@ -133,6 +136,18 @@ TEST(Headers, OffsetsOutsideOfTheFileAreNowhere) {
   EXPECT_FALSE(file->IsExecutable({0}));
   EXPECT_TRUE(file->Bytes({1u << 30}, 16).empty());
   EXPECT_EQ(file->Bytes({0}, 4), (std::vector<uint8_t>{0x7f, 'E', 'L', 'F'}));
+}
+
+TEST(Headers, WhoNamesAScriptIsToldWhatToNameInstead) {
+  auto hint = [](const std::string& text) {
+    UniqueFd file(::memfd_create("script", MFD_CLOEXEC));
+    EXPECT_EQ(::write(file.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    auto opened = File::Open("/proc/self/fd/" + std::to_string(file.get()));
+    return opened.ok() ? "" : opened.error().hint;
+  };
+  EXPECT_NE(hint("#!/bin/sh\n").find("the program that runs it"), std::string::npos);
+  EXPECT_NE(hint("/* GNU ld script */ GROUP ( a.so.1 )\n").find("libc.so.6"), std::string::npos);
+  EXPECT_EQ(hint("#"), "name a program or a shared library");
 }
 
 TEST(Headers, WhatIsNoProgramIsNamed) {
