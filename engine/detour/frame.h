@@ -33,7 +33,7 @@ class Frame {
   static constexpr uint32_t kFullFlags = 0;
   // lahf in the second byte, the overflow flag in the first.
   uint32_t status_flags() const { return status_flags_; }
-  // Scratch. The payload's size, then the last place for an 8-byte store in the record.
+  // Scratch. The payload's size, then where it ends in the record; an 8-byte store may begin there.
   uint32_t payload_bytes() const { return scratch_; }
   uint32_t limit() const { return scratch_; }
   // A length, or an array's place: of one field at a time.

@@ -230,7 +230,7 @@ void ProbeBlockEmitter::EmitHeader() {
     a_.mov(eax, dword[rsp + a_.frame().payload_bytes()]);
     a_.mov(dword[kRecord + offsetof(RecordHeader, payload_bytes)], eax);
     if (!fetch_.NeedsLimit()) return;
-    a_.lea(rax, ptr[kRecord + kUnits * kAlignment - kSlack]);
+    a_.lea(rax, ptr[kRecord + rax + kEntryPayload]);
     a_.mov(a_.Slot(a_.frame().limit()), rax);
   } else {
     a_.mov(rax, uint64_t{FixedLength() - kEntryPayload} << 32 | probe_.index);

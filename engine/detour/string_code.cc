@@ -129,6 +129,8 @@ void StringCode::Copy(int32_t offset, Slot slot) {
   a_.mov(kCursor, rdx);
   a_.jmp(done);
   a_.L(store);
+  a_.cmp(kCursor, a_.Slot(a_.frame().limit()));
+  a_.ja(fault);
   StoreSlot(slot);
   a_.L(done);
 }

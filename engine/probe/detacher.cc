@@ -88,7 +88,10 @@ Status ReleaseMemory(tracee::Stopped& stopped, ProcessState& state, const Target
   if (state.salvaged) return {};
   Status released = ring != nullptr ? ring->Unmap(stopped) : Status();
   if (released.ok() && state.rescue.may_be_saved) return state.rescue.Abandon(stopped);
-  if (released.ok()) released = state.process.arena().Release(stopped);
+  if (released.ok()) {
+    state.routines = {};
+    released = state.process.arena().Release(stopped);
+  }
   return !released.ok() && released.error().reason == "SECCOMP_ACTIVE" ? Status() : released;
 }
 

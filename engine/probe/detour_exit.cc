@@ -31,7 +31,7 @@ bool FinishHit(tracee::Stopped& stopped, ProcessState& state, Site& site,
     stopped.mutable_regs().rip = optimization.buffer.value;
   }
   uint64_t buffer = optimization.buffer.value;
-  StoppedMemoryBus memory(stopped);
+  OwnFrameBus memory(stopped);
   user_regs_struct regs = RegsInDetour(stopped, state);
   auto location = detour::Locate(optimization.detour, buffer, regs);
   if (!location || location->phase == detour::Phase::kDisplaced) return true;

@@ -65,6 +65,7 @@ class HitHandler {
                                      const siginfo_t& info);
   tracee::Resumption OnFaultOfOurs(tracee::Stopped& stopped, ProcessState& state, Site& site,
                                    const siginfo_t& info);
+  bool GoOnInRoutine(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
   bool GoOnBehindFault(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info);
   static void LetSignalsIn(tracee::Stopped& stopped);
   tracee::Resumption OnSteppedInDetour(tracee::Stopped& stopped, ProcessState& state, Site& site);

@@ -27,15 +27,6 @@ void KeepSignalsAway(tracee::Stopped& stopped) {
   if (thread.mask_before_steps) stopped.WriteSignalMask(*thread.mask_before_steps | ~kRaised);
 }
 
-// Where a load of this code, or of a routine that it calls, goes on when there is no memory.
-std::optional<RemoteAddr> FixUp(tracee::Stopped& stopped, const ProcessState& state,
-                                const detour::Detour& code, RemoteAddr start) {
-  RemoteAddr ip{stopped.regs().rip};
-  if (auto resume = FixUpInRoutines(state, ip)) return resume;
-  auto resume = detour::FixUpAddress(code, start.value, ip.value);
-  return resume ? std::optional(RemoteAddr{*resume}) : std::nullopt;
-}
-
 }  // namespace
 
 Resumption HitHandler::DeliverHeld(tracee::Stopped& stopped, ProcessState& state) {
@@ -87,8 +78,19 @@ bool HitHandler::FinishFirst(tracee::Stopped& stopped, ProcessState& state, cons
   return true;
 }
 
+// Whoever has called it: the stack, which would tell, may not be for us to read.
+bool HitHandler::GoOnInRoutine(tracee::Stopped& stopped, ProcessState& state,
+                               const siginfo_t& info) {
+  auto fix_up = FixUpInRoutines(state, RemoteAddr{stopped.regs().rip});
+  if (!fix_up || !IsFault(info) || IsMisaligned(info)) return false;
+  stopped.mutable_regs().rip = fix_up->value;
+  KeepFaultSignal(stopped, state, info.si_signo);
+  return true;
+}
+
 Resumption HitHandler::OnSignal(tracee::Stopped& stopped, ProcessState& state,
                                 const siginfo_t& info) {
+  if (GoOnInRoutine(stopped, state, info)) return GoOn(state);
   if (Site* site = state.sites.FindByDetour(IpInDetour(stopped, state))) {
     return OnSignalInDetour(stopped, state, *site, info);
   }
@@ -117,9 +119,10 @@ bool HitHandler::GoOnBehindFault(tracee::Stopped& stopped, ProcessState& state,
                                  const siginfo_t& info) {
   const Optimization* optimization = state.sites.FindByTrampoline(IpInDetour(stopped, state));
   if (optimization == nullptr) return false;
-  auto fix_up = FixUp(stopped, state, optimization->returning, optimization->trampoline);
+  auto fix_up = detour::FixUpAddress(optimization->returning, optimization->trampoline.value,
+                                     stopped.regs().rip);
   if (fix_up && !IsMisaligned(info)) {
-    stopped.mutable_regs().rip = fix_up->value;
+    stopped.mutable_regs().rip = *fix_up;
   } else if (!returns_.LeaveTrampoline(stopped, state)) {
     return false;
   }
@@ -158,9 +161,10 @@ Resumption HitHandler::OnSteppedInDetour(tracee::Stopped& stopped, ProcessState&
 Resumption HitHandler::OnFaultOfOurs(tracee::Stopped& stopped, ProcessState& state, Site& site,
                                      const siginfo_t& info) {
   const Optimization& optimization = *site.optimization();
-  auto fix_up = FixUp(stopped, state, optimization.detour, optimization.buffer);
+  auto fix_up =
+      detour::FixUpAddress(optimization.detour, optimization.buffer.value, stopped.regs().rip);
   if (fix_up && !IsMisaligned(info)) {
-    stopped.mutable_regs().rip = fix_up->value;
+    stopped.mutable_regs().rip = *fix_up;
   } else if (!FinishHit(stopped, state, site, Evaluator())) {
     return Deliver(stopped, state, info);
   }

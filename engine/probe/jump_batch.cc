@@ -102,8 +102,8 @@ Status WriteDetours(const sys::ProcessMemory& memory, pid_t stopped_tid,
 Status JumpBatch::CheckUnstopped(const std::function<bool(RemoteAddr)>& is_in_the_way) const {
   for (const auto& [tid, thread] : state_.process.threads()) {
     if (thread->stopped() || thread->gone()) continue;
-    auto ip = sys::ReadSleepingIp(tid);
-    if ((ip.ok() && !is_in_the_way(*ip)) || IsDead(tid)) continue;
+    auto place = sys::ReadSleepingPlace(tid);
+    if ((place.ok() && !is_in_the_way(IpInDetour(*place, state_))) || IsDead(tid)) continue;
     return Error{.code = ErrorCode::kUnavailable,
                  .reason = "THREADS_NOT_STOPPED",
                  .message = "a thread in uninterruptible sleep is where code would change",

@@ -186,8 +186,7 @@ void Optimizer::Open(OptimizeJob& job) {
   if (!state->ring) opened = tracer_->WithOneStopped(state->process, kStopDeadline, open);
   if (!opened.ok()) return GiveUpAll(job, opened.error().message);
   if (!state->ring) return;
-  job.memory = state->ring->memory();
-  job.memory.routines = state->routines.value;
+  job.memory = state->ring->memory(state->routines);
 }
 
 void Optimizer::Reserve(OptimizeJob& job) {
@@ -238,6 +237,7 @@ bool Optimizer::Apply(OptimizeJob& job) {
   bool again = false;
   auto apply = [&](std::vector<tracee::Stopped*>& threads) -> Status {
     if (state->image != job.image || state->leaving) return {};
+    if (!ShadowStackObstacle(*state).empty()) return {};  // it has enabled one meanwhile
     for (tracee::Stopped* thread : threads)
       LookAt(*thread, *state);
     JumpBatch batch(threads, *state);
@@ -326,11 +326,12 @@ void Optimizer::SettleOrphans(ProcessState& state) {
 
 void Optimizer::Bar(ProcessState& state, RemoteAddr address, const std::string& why) {
   Site* site = state.sites.Find(address);
-  if (site == nullptr || site->barred()) return;
-  site->Bar(why);
+  if (site == nullptr || (site->barred() && !site->optimization())) return;
+  site->Bar(why);  // once more, if a thread that could not be stopped was in the way
   tracer_->Post([this, target = state.id, address] {
     ProcessState* found = Find(target);
-    if (found == nullptr) return;
+    const Site* optimized = found != nullptr ? found->sites.Find(address) : nullptr;
+    if (optimized == nullptr || !optimized->optimization()) return;
     (void)tracer_->WithAllStopped(found->process, kStopDeadline,
                                   [&](std::vector<tracee::Stopped*>& threads) -> Status {
                                     Site* barred = found->sites.Find(address);

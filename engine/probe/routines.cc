@@ -30,13 +30,21 @@ bool InRoutines(const ProcessState& state, RemoteAddr ip) {
 
 user_regs_struct RegsInDetour(tracee::Stopped& stopped, const ProcessState& state) {
   user_regs_struct regs = stopped.regs();
-  StoppedMemoryBus memory(stopped);
+  OwnFrameBus memory(stopped);
   (void)detour::LeaveRoutine(state.routines.value, regs, memory);
   return regs;
 }
 
 RemoteAddr IpInDetour(tracee::Stopped& stopped, const ProcessState& state) {
   return RemoteAddr{RegsInDetour(stopped, state).rip};
+}
+
+RemoteAddr IpInDetour(const sys::SleepingPlace& place, const ProcessState& state) {
+  uint64_t behind_call = 0;
+  auto word = std::as_writable_bytes(std::span(&behind_call, 1));
+  if (!InRoutines(state, place.ip) || !state.process.memory().Read(place.sp, word).ok())
+    return place.ip;
+  return RemoteAddr{behind_call - 1};
 }
 
 std::optional<RemoteAddr> FixUpInRoutines(const ProcessState& state, RemoteAddr ip) {

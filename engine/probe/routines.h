@@ -9,6 +9,7 @@
 #include "base/address.h"
 #include "base/result.h"
 #include "engine/probe/process_state.h"
+#include "engine/sys/proc.h"
 #include "engine/tracee/stopped.h"
 
 namespace probed::probe {
@@ -21,6 +22,8 @@ bool InRoutines(const ProcessState& state, RemoteAddr ip);
 // trampoline. Only to look at: the thread has not gone back there.
 user_regs_struct RegsInDetour(tracee::Stopped& stopped, const ProcessState& state);
 RemoteAddr IpInDetour(tracee::Stopped& stopped, const ProcessState& state);
+// Of a thread that cannot be stopped; still in the routine if nobody knows who has called it.
+RemoteAddr IpInDetour(const sys::SleepingPlace& place, const ProcessState& state);
 // Where a load that faulted in a routine goes on.
 std::optional<RemoteAddr> FixUpInRoutines(const ProcessState& state, RemoteAddr ip);
 

@@ -51,4 +51,18 @@ class StoppedMemoryBus final : public arch::MemoryBus {
   tracee::Stopped& stopped_;
 };
 
+// What code of ours has stored on the program's stack, which the program itself may be allowed to
+// write only, or have hidden (PR_SET_DUMPABLE).
+class OwnFrameBus final : public arch::MemoryBus {
+ public:
+  explicit OwnFrameBus(tracee::Stopped& stopped) : stopped_(stopped) {}
+  bool Load(uint64_t address, std::span<std::byte> out) override {
+    return stopped_.ReadMemory(RemoteAddr{address}, out).ok();
+  }
+  bool Store(uint64_t, std::span<const std::byte>) override { return false; }
+
+ private:
+  tracee::Stopped& stopped_;
+};
+
 }  // namespace probed::probe

@@ -137,9 +137,11 @@ Status TargetRing::Unmap(tracee::Stopped& stopped) const {
   return records_.Unmap(stopped);
 }
 
-detour::SharedMemory TargetRing::memory() const {
-  return {
-      .control = control_.remote().value, .ring = records_.remote().value, .geometry = geometry_};
+detour::SharedMemory TargetRing::memory(RemoteAddr routines) const {
+  return {.control = control_.remote().value,
+          .ring = records_.remote().value,
+          .routines = routines.value,
+          .geometry = geometry_};
 }
 
 sys::RobustNode& TargetRing::armed_word() {

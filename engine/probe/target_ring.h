@@ -62,7 +62,8 @@ class TargetRing final : public event::RingSource {
   // No detour is left in the process, or in a copy of it.
   Status Unmap(tracee::Stopped& stopped) const;
 
-  detour::SharedMemory memory() const;
+  // With what detours share there (routines.h).
+  detour::SharedMemory memory(RemoteAddr routines) const;
   ThreadHistory& threads() { return threads_; }
   ShadowTable& shadows() { return shadows_; }
   event::TargetId id() const { return id_; }

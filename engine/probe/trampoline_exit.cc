@@ -32,7 +32,7 @@ bool FinishReturn(tracee::Stopped& stopped, ProcessState& state, const Optimizat
   if (!location) return false;
   if (location->phase == detour::Phase::kDisplaced) return FollowSlot(stopped);
   if (location->reservation) state.ring->Abandon(*location->reservation);
-  StoppedMemoryBus memory(stopped);
+  OwnFrameBus memory(stopped);
   if (!detour::Unwind(optimization.returning, buffer, buffer, regs, memory)) return false;
   stopped.mutable_regs() = regs;
   if (location->recorded > optimization.returns.size()) return FollowSlot(stopped);

@@ -13,8 +13,8 @@
 
 namespace probed::probe {
 
-// Puts the rescue handler (rescue.h) in the place of the default action, or of the handler that Go's
-// runtime has, and puts the program's back. The program may replace either at any time.
+// Puts the rescue handler (rescue.h) in the place of the default action, or of the handler that
+// Go's runtime has, and puts the program's back. The program may replace either at any time.
 void InstallRescue(tracee::Stopped& stopped, ProcessState& state);
 void RemoveRescue(tracee::Stopped& stopped, ProcessState& state);
 // The program is about to get a SIGTRAP of its own: its handler, put in place since we looked, it

@@ -173,19 +173,21 @@ Result<std::string> ReadMaps(pid_t pid) {
 }
 
 // "number arguments... sp ip", or "-1 sp ip" outside of a system call, or "running".
-Result<RemoteAddr> ReadSleepingIp(pid_t tid) {
+Result<SleepingPlace> ReadSleepingPlace(pid_t tid) {
   Result<std::string> text = ReadFile(ProcPath(tid, "syscall"));
   if (!text.ok()) return NotFound(tid);
   std::string_view line(*text);
   size_t last = line.rfind("0x");
-  if (last == std::string_view::npos) {
+  size_t before = last == 0 ? last : line.rfind("0x", last - 1);
+  if (last == std::string_view::npos || before >= last) {
     return Error{.code = ErrorCode::kUnavailable,
                  .reason = "TASK_RUNNING",
                  .message = "thread " + std::to_string(tid) + " does not sleep",
                  .hint = "",
                  .metadata = {}};
   }
-  return RemoteAddr{ParseNumber<uint64_t>(line.substr(last + 2), 16)};
+  return SleepingPlace{.ip = RemoteAddr{ParseNumber<uint64_t>(line.substr(last + 2), 16)},
+                       .sp = RemoteAddr{ParseNumber<uint64_t>(line.substr(before + 2), 16)}};
 }
 
 std::string ReadComm(pid_t tid) {

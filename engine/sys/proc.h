@@ -63,7 +63,10 @@ std::string ReadExecutable(pid_t pid);
 std::vector<std::string> ReadControlGroups(pid_t pid);
 
 // Where a task that sleeps will run on in user mode. TASK_RUNNING when it does not sleep.
-Result<RemoteAddr> ReadSleepingIp(pid_t tid);
+struct SleepingPlace {
+  RemoteAddr ip, sp;
+};
+Result<SleepingPlace> ReadSleepingPlace(pid_t tid);
 
 // -1 when the kernel has no Yama.
 int YamaScope();

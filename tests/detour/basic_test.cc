@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
+#include <iterator>
+#include <thread>
 
 #include "engine/lang/fetch_program.h"
 #include "tests/detour/installed_detour.h"
@@ -86,6 +89,35 @@ TEST_F(DetourBasicTest, RecordsRegistersImmediatesStackAndStrings) {
   EXPECT_EQ(Text(records[0], 3), text);
   EXPECT_EQ(Word(records[0], 4), 0x7777777777777777u);
   EXPECT_EQ(Word(records[0], 5), before[Reg::kR15]);
+}
+
+// Between the moments when it is measured and when it is copied; of more strings than have room for
+// their lengths.
+TEST_F(DetourBasicTest, AStringThatGrowsMeanwhileLeavesItsRecord) {
+  const DetourProbe probe = Probe(
+      "n=%di:u64 a=+0(%si):string b=+0(%si):string c=+0(%si):string d=+0(%si):string "
+      "e=+0(%si):string f=+0(%si):string");
+  InstalledDetour installed(memory_, {&probe, 1}, kFunction);
+  ASSERT_EQ(installed.refusal(), "");
+  static std::atomic<char> text[16];
+  for (size_t i = 0; i + 1 < std::size(text); ++i)
+    text[i] = 'x';
+  std::atomic<bool> ended = false;
+  std::thread other([&] {
+    while (!ended)
+      text[9] = text[9] == 'x' ? '\0' : 'x';
+  });
+  for (int hit = 0; hit < 20'000 && !HasFailure(); ++hit) {
+    Registers registers = SomeRegisters();
+    registers[Reg::kSi] = reinterpret_cast<uint64_t>(text);
+    installed.Run(registers);
+    const auto records = memory_.TakeRecords();
+    EXPECT_EQ(records.size(), 1u);
+    for (size_t field = 1; field <= 6 && !records.empty(); ++field)
+      (void)Text(records[0], field);  // is in the record
+  }
+  ended = true;
+  other.join();
 }
 
 TEST_F(DetourBasicTest, EveryModeAndTheArmedWord) {

@@ -465,6 +465,22 @@ TEST_F(OptimizedTest, UnreadableStringsAreFaults) {
   EXPECT_EQ(puppet.Ask("recurse 5"), "5");
 }
 
+// A fault in the code that detours share is one of ours, even if nobody can look on the stack who has
+// called it.
+TEST_F(OptimizedTest, UnreadableStringsAreFaultsOnAStackThatCanOnlyBeWritten) {
+  Puppet puppet("control");
+  TargetId target = Attach(puppet);
+  ProbeId probe =
+      DefineOptimized(target, fmt::format("p:t/in {}:recurse +0(%di):string", puppet.path()));
+  EXPECT_EQ(puppet.Ask("write-only 50"), "50");
+  EXPECT_EQ(Counters(probe).hits, 51u);
+  EXPECT_EQ(MechanismOf(probe), Mechanism::kOptimized);
+  auto hits = DrainHits();
+  ASSERT_EQ(hits.size(), 51u);
+  for (const auto& hit : hits)
+    EXPECT_EQ(TextOf(hit, 0), "(fault)");
+}
+
 TEST_F(OptimizedTest, AFollowedChildHasItsOwnRing) {
   Puppet puppet("control");
   TargetId target = Attach(puppet, {.follow_children = true});

@@ -355,8 +355,30 @@ static void set_segv(long how) {
   show_segv();
 }
 
+// Of the memory it may do no more than write, by what is asked of the kernel; the processor lets it
+// read that too.
+static char write_only_stack[64 << 10] __attribute__((aligned(4096)));
+static void* recurse_there(void* depth) {
+  mprotect(write_only_stack, sizeof write_only_stack, PROT_WRITE);
+  long result = recurse((long)depth);
+  mprotect(write_only_stack, sizeof write_only_stack, PROT_READ | PROT_WRITE);
+  return (void*)result;
+}
+
+static long recurse_on_write_only_stack(long depth) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  void* result = NULL;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, write_only_stack, sizeof write_only_stack);
+  pthread_create(&thread, &attributes, recurse_there, (void*)depth);
+  pthread_join(thread, &result);
+  return (long)result;
+}
+
 static void run(const char* word, long n) {
   if (!strcmp(word, "recurse")) printf("%ld\n", recurse(n));
+  else if (!strcmp(word, "write-only")) printf("%ld\n", recurse_on_write_only_stack(n));
   else if (!strcmp(word, "tail")) printf("%ld\n", tail_caller(n));
   else if (!strcmp(word, "longjmp")) {
     volatile long landed = 0;
