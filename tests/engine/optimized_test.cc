@@ -465,8 +465,8 @@ TEST_F(OptimizedTest, UnreadableStringsAreFaults) {
   EXPECT_EQ(puppet.Ask("recurse 5"), "5");
 }
 
-// A fault in the code that detours share is one of ours, even if nobody can look on the stack who has
-// called it.
+// A fault in the code that detours share is one of ours, even if nobody can look on the stack who
+// has called it.
 TEST_F(OptimizedTest, UnreadableStringsAreFaultsOnAStackThatCanOnlyBeWritten) {
   Puppet puppet("control");
   TargetId target = Attach(puppet);
