@@ -1,5 +1,5 @@
-// Sleeps so that nobody can stop it: the parent of a vfork child is in uninterruptible sleep, and the
-// child is none of the tracer's business (CLONE_UNTRACED). Commands:
+// Sleeps so that nobody can stop it: until a child has ended for which it waits as for one of vfork's,
+// but which has its own memory and is none of the tracer's business (CLONE_UNTRACED). Commands:
 //   call    calls probed() and says what it returned
 //   thread  lets another thread fall asleep; says its id
 //   wake    wakes that thread, which says so
@@ -29,7 +29,7 @@ static int Child(void* input) {
 
 static void Sleep(int input) {
   static char stack[65536] __attribute__((aligned(16)));
-  int flags = CLONE_VM | CLONE_VFORK | CLONE_UNTRACED | SIGCHLD;
+  int flags = CLONE_VFORK | CLONE_UNTRACED | SIGCHLD;
   waitpid(clone(Child, stack + sizeof stack, flags, &input), NULL, 0);
 }
 
