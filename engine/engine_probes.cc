@@ -80,7 +80,9 @@ void AppendSites(const probe::ProcessState& state, std::vector<SiteInfo>& list) 
 Result<CreateOutcome> Engine::CreateProbes(TargetId target, const std::vector<std::string>& lines,
                                            const CreateOptions& options) {
   std::lock_guard lock(state_->control);
-  PartedLines parted = PartLines(target, lines, options, state_->files);
+  std::vector<SiteInfo> ours;
+  if (options.in_kernel) ours = ListSites(std::nullopt);
+  PartedLines parted = PartLines(target, lines, options, state_->files, ours);
   CreateOutcome none;
   none.errors = std::move(parted.errors);
   if (!none.errors.empty()) return none;

@@ -53,12 +53,37 @@ bool IsSameFile(const std::string& a, const std::string& b) {
          first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
+// The kernel takes the instruction from the file and goes on behind it: in the middle of a jump of
+// ours, and where we have a breakpoint our hits would be its own.
+bool IsInTheWay(const SiteInfo& site, const std::string& path, uint64_t offset) {
+  constexpr uint64_t kLongestRegion = 4 + 15;  // what a jump of five bytes displaces
+  const bool is_jump = site.mechanism == Mechanism::kOptimized;
+  if (site.target == kKernelTarget || site.mechanism == Mechanism::kNone) return false;
+  if (offset < site.offset || offset - site.offset >= (is_jump ? kLongestRegion : 1)) return false;
+  const std::string mapped = fmt::format("/proc/{}/root{}", site.target.pid, site.module);
+  return site.module == path || IsSameFile(mapped, path);
+}
+
+Error PlaceInUse(const SiteInfo& site) {
+  return Error{.code = ErrorCode::kFailedPrecondition,
+               .reason = "PLACE_IN_USE",
+               .message = fmt::format("process {} has a probe of ours at {}+{:#x}, which a kernel "
+                                      "uprobe there would break",
+                                      site.target.pid, site.module, site.offset),
+               .hint = "delete that probe first, or leave --mechanism kernel out",
+               .metadata = {}};
+}
+
 // User-side lines as the kernel takes them.
 class UprobeWriter {
  public:
   UprobeWriter(pid_t pid, const probe::AddressSpace& space, probe::FileCache& files,
-               const CreateOptions& options)
-      : space_(space), names_(pid, space, files), dialect_(options.dialect), set_(dialect_) {}
+               const CreateOptions& options, const std::vector<SiteInfo>& sites)
+      : space_(space),
+        names_(pid, space, files),
+        dialect_(options.dialect),
+        set_(dialect_),
+        sites_(sites) {}
 
   tl::expected<std::string, LineError> Write(size_t number, const std::string& line) {
     if (NamesProcess(line)) return tl::unexpected(Refuse(number, NeedsAFile()));
@@ -72,6 +97,10 @@ class UprobeWriter {
     const auto definition = set_.Find(*applied.added);
     auto file = space_.Resolve(definition->path);
     if (!file.ok()) return tl::unexpected(Refuse(number, std::move(file).error()));
+    for (const SiteInfo& site : sites_) {
+      if (IsInTheWay(site, file->open_path, definition->offset))
+        return tl::unexpected(Refuse(number, PlaceInUse(site)));
+    }
     return Rewrite(*definition,
                    IsSameFile(file->path, file->open_path) ? file->path : file->open_path);
   }
@@ -99,14 +128,16 @@ class UprobeWriter {
   TargetNamespace names_;
   const lang::Dialect dialect_;
   lang::DefinitionSet set_;
+  const std::vector<SiteInfo>& sites_;
 };
 
 void WriteUprobes(TargetId target, const std::vector<std::string>& lines,
-                  const CreateOptions& options, probe::FileCache& files, PartedLines& parted) {
+                  const CreateOptions& options, probe::FileCache& files,
+                  const std::vector<SiteInfo>& sites, PartedLines& parted) {
   const pid_t pid = target == kKernelTarget ? getpid() : target.pid;
   auto space = probe::AddressSpace::Read(pid);
   std::optional<UprobeWriter> writer;
-  if (space.ok()) writer.emplace(pid, *space, files, options);
+  if (space.ok()) writer.emplace(pid, *space, files, options, sites);
   for (size_t i = 0; i < lines.size(); ++i) {
     if (parted.user[i].empty()) continue;
     parted.user[i].clear();
@@ -134,7 +165,8 @@ bool NamesKernel(TargetId target, const std::vector<std::string>& lines,
 }
 
 PartedLines PartLines(TargetId target, const std::vector<std::string>& lines,
-                      const CreateOptions& options, probe::FileCache& files) {
+                      const CreateOptions& options, probe::FileCache& files,
+                      const std::vector<SiteInfo>& sites) {
   PartedLines parted;
   parted.user = lines;
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -144,7 +176,7 @@ PartedLines PartLines(TargetId target, const std::vector<std::string>& lines,
     parted.kernel.push_back({.line = i, .text = lines[i]});
     parted.user[i].clear();
   }
-  if (options.in_kernel) WriteUprobes(target, lines, options, files, parted);
+  if (options.in_kernel) WriteUprobes(target, lines, options, files, sites, parted);
   for (size_t i = 0; i < lines.size() && target == kKernelTarget; ++i)
     if (!parted.user[i].empty()) parted.errors.push_back(Refuse(i, NeedsAProcess()));
   std::sort(parted.kernel.begin(), parted.kernel.end(),

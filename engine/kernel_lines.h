@@ -18,8 +18,10 @@ struct PartedLines {
 
 // Where user-side lines are to become kernel uprobes they are rewritten with a path of the daemon's
 // own view of files and a number; `target` (or the daemon, without one) is whose names they use.
+// PLACE_IN_USE: one of our own `sites` has changed what the kernel would change.
 PartedLines PartLines(TargetId target, const std::vector<std::string>& lines,
-                      const CreateOptions& options, probe::FileCache& files);
+                      const CreateOptions& options, probe::FileCache& files,
+                      const std::vector<SiteInfo>& sites);
 
 // What a refusal of the kernel's side is at the facade.
 LineError ToLineError(kernel::Refusal refusal);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <chrono>
 #include <fstream>
 
 #include "client/typed_places.h"
@@ -117,9 +118,15 @@ Result<v1::FindProcessesRequest> SelectionOf(const ProcessOptions& options) {
   return request;
 }
 
-Reply<std::vector<int>> FindPids(const ProcessOptions& options, v1::FindProcessesRequest selection,
-                                 Api& api, Talk& talk) {
+Reply<std::vector<int>> FindPids(const ProcessOptions& options, double most_seconds,
+                                 v1::FindProcessesRequest selection, Api& api, Talk& talk) {
   if (!options.pids.empty()) return options.pids;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  const auto is_over = [&] {
+    return most_seconds > 0 &&
+           std::chrono::duration<double>(Clock::now() - begin).count() >= most_seconds;
+  };
   for (bool waiting = false;; waiting = true) {
     auto found = api.FindProcesses(selection);
     if (!found) return tl::unexpected(std::move(found).error());
@@ -133,7 +140,8 @@ Reply<std::vector<int>> FindPids(const ProcessOptions& options, v1::FindProcesse
       }
     }
     if (!pids.empty()) return pids;
-    if (!options.wait && !options.others_come()) return tl::unexpected(NoSuchProcess(options));
+    const bool goes_on = (options.wait || options.others_come()) && !is_over();
+    if (!goes_on) return tl::unexpected(NoSuchProcess(options));
     if (!waiting) talk.Note(fmt::format("waiting for a process that has {}", Describe(options)));
     selection.mutable_wait()->set_nanos(kWaitNanoseconds);
   }

@@ -38,9 +38,9 @@ Result<v1::FindProcessesRequest> SelectionOf(const ProcessOptions& options);
 // unless they were named by number.
 bool IsNotMeant(const ProcessOptions& options, int pid);
 
-// Their pids, at least one. With `wait`, or when others may come, this waits, without end, until
-// there is one. NO_SUCH_PROCESS, and what the daemon refuses.
-Reply<std::vector<int>> FindPids(const ProcessOptions& options, v1::FindProcessesRequest selection,
-                                 Api& api, Talk& talk);
+// Their pids, at least one. With `wait`, or when others may come, this waits until there is one,
+// for so many seconds; 0: without end. NO_SUCH_PROCESS, and what the daemon refuses.
+Reply<std::vector<int>> FindPids(const ProcessOptions& options, double most_seconds,
+                                 v1::FindProcessesRequest selection, Api& api, Talk& talk);
 
 }  // namespace probed::client

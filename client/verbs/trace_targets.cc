@@ -104,8 +104,9 @@ ExitCode TraceTargets(const TraceOptions& options,
   TracingSession session(api, talk);
   if (options.processes.others_come()) session.ExpectOthers();
   std::optional<EndOnInterrupt> nothing_yet(std::in_place, signals);
-  auto pids =
-      selection ? FindPids(options.processes, *selection, api, talk) : Reply<std::vector<int>>();
+  auto pids = selection ? FindPids(options.processes, options.stream.duration_seconds, *selection,
+                                   api, talk)
+                        : Reply<std::vector<int>>();
   if (!pids) return talk.Fail(pids.error());
   ExitCode attached = SetUp(options, *pids, lines, session, *output, talk);
   nothing_yet.reset();

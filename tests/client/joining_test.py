@@ -89,6 +89,13 @@ class Joining(unittest.TestCase):
         seen = self.events.numbers(program.pid)
         self.assertEqual(seen, list(range(seen[0], calls)))
 
+    def test_a_duration_ends_the_waiting_too(self):
+        for way in ("--join", "--wait"):
+            with self.subTest(way):
+                session = self.attach("--name", "no-such-name", way, "--duration", "0.5")
+                self.assertEqual(session.finish(20), 5, session.err)
+                self.assertIn("why: NO_SUCH_PROCESS", session.err)
+
     def interrupt(self, session):
         session.signal(signal.SIGINT)
         self.assertEqual(session.finish(20), 0, session.err)

@@ -94,6 +94,21 @@ class Probes(Kernel):
         self.run_ok("delete", "my/a", "sched/")
         self.assertEqual((instances(self.pid), definitions(self.pid)), ([], []))
 
+    def test_never_stand_on_what_the_daemon_has_changed(self):
+        sleep = shutil.copy(shutil.which("sleep"), Path(self.program).parent)
+        at = offset_of_code(sleep)
+        in_kernel = ("define", "--mechanism", "kernel", "--disabled", "-e")
+        with Program([sleep, "60"]) as program:
+            self.run_ok("attach", "--pid", program.pid)
+            self.run_ok("define", "--pid", program.pid, "-e", f"p:my/ours {sleep}:{at:#x}")
+            refused = self.daemon.run(*in_kernel, f"p:my/theirs {sleep}:{at:#x}")
+            self.assertIn("PLACE_IN_USE", refused.err)
+            self.assertEqual(definitions(self.pid), [])
+            self.run_ok(*in_kernel, f"p:my/far {sleep}:{at + 64:#x}")
+            self.run_ok("delete", "my/ours")
+            self.run_ok(*in_kernel, f"p:my/theirs {sleep}:{at:#x}")
+            self.run_ok("detach", "--pid", program.pid)
+
     def test_hits_are_counted_by_the_kernel(self):
         self.run_ok("define", "-e", self.kernel_uprobe("a"), "--mechanism", "kernel")
         for _ in range(5):
