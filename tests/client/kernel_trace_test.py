@@ -136,8 +136,9 @@ class Probes(Kernel):
     def test_refusals_have_the_kernels_words_and_caret(self):
         refused = self.daemon.run("define", "--mechanism", "kernel", "--dialect", "kernel", "-e",
                                   "sched:sched_switch", "-e", "e:my/x no_such.event")
-        self.assertEqual(refused.code, 2 if (ROOT / "kprobe_events").exists() else refused.code)
         self.assertNotEqual(refused.code, 0)
+        if (ROOT / "kprobe_events").exists():
+            self.assertIn(refused.code, (2, 5))  # EINVAL or ENOENT, as the kernel says
         self.assertEqual((instances(self.pid), definitions(self.pid)), ([], []))
         missing = self.daemon.run("define", "-e", "sched:sched_swich")
         self.assertEqual(missing.code, 5, missing.err)
@@ -200,7 +201,7 @@ class Probes(Kernel):
         self.assertEqual(instances(self.pid), [])
 
     def test_mixed_requests_are_all_or_none(self):
-        with Program(["sleep", "60"]) as program:
+        with Program(["python3", "-c", "input()"]) as program:
             self.run_ok("attach", "--pid", str(program.pid))
             user = "p:my/user libc.so.6:getpid"
             for bad in ("sched:no_such_event", "p:my/bad libc.so.6:no_such_function"):
@@ -265,6 +266,7 @@ class Events(Kernel):
                          "not ours"):
                 self.assertIn(word, theirs)
 
+    @unittest.skipUnless(shutil.which("strace"), "the emulated machines have none")
     def test_a_refusal_is_the_end_of_it(self):
         """No other way is tried: of what the daemon changes all is taken back, and the program on
         whose code the kernel refuses a uprobe has none of ours either."""
