@@ -9,6 +9,7 @@
 #include "engine/engine_state.h"
 #include "engine/kernel_lines.h"
 #include "engine/probe_request.h"
+#include "engine/uprobe_place.h"
 
 namespace probed::engine {
 namespace {
@@ -219,6 +220,13 @@ Result<Engine::State::ProbesByGroup> Engine::State::Collect(const std::vector<Pr
 Result<void> Engine::SetProbesEnabled(const std::vector<ProbeId>& ids, bool enabled) {
   std::lock_guard lock(state_->control);
   const auto parted = state_->Part(ids);
+  if (enabled && !parted.kernel.empty()) {
+    const auto sites = ListSites(std::nullopt);
+    for (ProbeId id : parted.kernel) {
+      PROBED_TRY(const ProbeInfo probe, GetProbe(id));
+      PROBED_RETURN_IF_ERROR(CheckUprobePlace(sites, probe.symbol));
+    }
+  }
   PROBED_RETURN_IF_ERROR(state_->SwitchInTargets(parted.user, enabled));
   Status in_kernel = state_->kernel.SetEnabled(parted.kernel, enabled);
   if (!in_kernel.ok()) (void)state_->SwitchInTargets(parted.user, !enabled);

@@ -1,6 +1,5 @@
 #include "engine/kernel_lines.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "engine/lang/line.h"
 #include "engine/lang/place.h"
 #include "engine/probe_request.h"
+#include "engine/uprobe_place.h"
 
 namespace probed::engine {
 namespace {
@@ -46,34 +46,6 @@ Error NeedsAFile() {
                .metadata = {}};
 }
 
-bool IsSameFile(const std::string& a, const std::string& b) {
-  struct stat first {
-  }, second{};
-  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 &&
-         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
-
-// The kernel takes the instruction from the file and goes on behind it: in the middle of a jump of
-// ours, and where we have a breakpoint our hits would be its own.
-bool IsInTheWay(const SiteInfo& site, const std::string& path, uint64_t offset) {
-  constexpr uint64_t kLongestRegion = 4 + 15;  // what a jump of five bytes displaces
-  const bool is_jump = site.mechanism == Mechanism::kOptimized;
-  if (site.target == kKernelTarget || site.mechanism == Mechanism::kNone) return false;
-  if (offset < site.offset || offset - site.offset >= (is_jump ? kLongestRegion : 1)) return false;
-  const std::string mapped = fmt::format("/proc/{}/root{}", site.target.pid, site.module);
-  return site.module == path || IsSameFile(mapped, path);
-}
-
-Error PlaceInUse(const SiteInfo& site) {
-  return Error{.code = ErrorCode::kFailedPrecondition,
-               .reason = "PLACE_IN_USE",
-               .message = fmt::format("process {} has a probe of ours at {}+{:#x}, which a kernel "
-                                      "uprobe there would break",
-                                      site.target.pid, site.module, site.offset),
-               .hint = "delete that probe first, or leave --mechanism kernel out",
-               .metadata = {}};
-}
-
 // User-side lines as the kernel takes them.
 class UprobeWriter {
  public:
@@ -97,10 +69,8 @@ class UprobeWriter {
     const auto definition = set_.Find(*applied.added);
     auto file = space_.Resolve(definition->path);
     if (!file.ok()) return tl::unexpected(Refuse(number, std::move(file).error()));
-    for (const SiteInfo& site : sites_) {
-      if (IsInTheWay(site, file->open_path, definition->offset))
-        return tl::unexpected(Refuse(number, PlaceInUse(site)));
-    }
+    Status free = CheckUprobePlace(sites_, file->open_path, definition->offset);
+    if (!free.ok()) return tl::unexpected(Refuse(number, std::move(free).error()));
     return Rewrite(*definition,
                    IsSameFile(file->path, file->open_path) ? file->path : file->open_path);
   }

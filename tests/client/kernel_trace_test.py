@@ -107,6 +107,10 @@ class Probes(Kernel):
             self.run_ok(*in_kernel, f"p:my/far {sleep}:{at + 64:#x}")
             self.run_ok("delete", "my/ours")
             self.run_ok(*in_kernel, f"p:my/theirs {sleep}:{at:#x}")
+            self.run_ok("define", "--pid", program.pid, "-e", f"p:my/ours {sleep}:{at:#x}")
+            refused = self.daemon.run("enable", "my/theirs")
+            self.assertIn("PLACE_IN_USE", refused.err)
+            self.run_ok("enable", "my/far")
             self.run_ok("detach", "--pid", program.pid)
 
     def test_hits_are_counted_by_the_kernel(self):
