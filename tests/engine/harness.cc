@@ -110,6 +110,13 @@ std::vector<event::HitRecord> EngineTest::DrainHits() {
   return hits;
 }
 
+std::string EngineTest::Text(const event::HitRecord& hit, size_t argument) {
+  auto values = lang::DecodePayload(*hit.schema, hit.payload);
+  if (!values.ok() || values->size() <= argument) return "";
+  const auto* text = std::get_if<lang::StringValue>(&(*values)[argument].elements.front());
+  return text != nullptr && !text->fault ? text->bytes : "(fault)";
+}
+
 uint64_t EngineTest::First(const event::HitRecord& hit) {
   auto values = lang::DecodePayload(*hit.schema, hit.payload);
   EXPECT_TRUE(values.ok());

@@ -42,6 +42,8 @@ class EngineTest : public testing::Test {
   std::vector<event::HitRecord> DrainHits();
   // Value of the first argument of a record.
   static uint64_t First(const event::HitRecord& hit);
+  // Value of one that is a string; "(fault)" where there was none to read.
+  static std::string Text(const event::HitRecord& hit, size_t argument);
 
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<event::Subscription> events_;

@@ -30,13 +30,6 @@ class OptimizedTest : public EngineTest {
   std::string ReasonOf(ProbeId id) { return engine_->GetProbe(id)->reason; }
 };
 
-std::string TextOf(const event::HitRecord& hit, size_t argument) {
-  auto values = lang::DecodePayload(*hit.schema, hit.payload);
-  if (!values.ok() || values->size() <= argument) return "";
-  const auto* text = std::get_if<lang::StringValue>(&(*values)[argument].elements.front());
-  return text != nullptr && !text->fault ? text->bytes : "(fault)";
-}
-
 TEST_F(OptimizedTest, HitsHaveTheProgramsCountAndValues) {
   Puppet puppet("counter");
   TargetId target = Attach(puppet);
@@ -47,7 +40,7 @@ TEST_F(OptimizedTest, HitsHaveTheProgramsCountAndValues) {
   ASSERT_EQ(hits.size(), 1000u);
   for (size_t i = 0; i < hits.size(); ++i) {
     EXPECT_EQ(First(hits[i]), i);
-    EXPECT_EQ(TextOf(hits[i], 1), "hello world");
+    EXPECT_EQ(Text(hits[i], 1), "hello world");
     EXPECT_EQ(hits[i].tid, puppet.pid());
     EXPECT_STREQ(hits[i].comm.data(), "counter");
     EXPECT_TRUE(i == 0 || hits[i - 1].monotonic_ns <= hits[i].monotonic_ns);
@@ -137,7 +130,7 @@ TEST_F(OptimizedTest, ValuesAreTheSameUnderTheAlignmentCheck) {
   ASSERT_EQ(hits.size(), 20u);
   for (const auto& hit : hits) {
     EXPECT_EQ(First(hit), 0x01020304u);
-    EXPECT_EQ(TextOf(hit, 1), "not aligned");
+    EXPECT_EQ(Text(hit, 1), "not aligned");
   }
   EXPECT_EQ(Counters(probe).hits, 20u);
   EXPECT_EQ(MechanismOf(probe), Mechanism::kOptimized);
@@ -412,73 +405,6 @@ TEST_F(OptimizedTest, SignalsFindTheProgramInItsOwnCode) {
   ProbeCounters counters = Counters(probe);
   EXPECT_EQ(counters.hits, spins);
   EXPECT_EQ(MechanismOf(probe), Mechanism::kOptimized);
-}
-
-// Nearly all the time it is in the code that detours share for strings, at entry and at return.
-TEST_P(OptimizedStormTest, SignalsAndChangesFindItInAString) {
-  events_ = engine_->Subscribe({.max_queued_bytes = 1u << 20, .wants_hit = {}, .wants_notice = {}});
-  Puppet puppet("control");
-  TargetId target = Attach(puppet);
-  ProbeId entry =
-      DefineOptimized(target, fmt::format("p:t/in {}:spin_work +0(%si):string", puppet.path()));
-  ProbeId exit =
-      DefineOptimized(target, fmt::format("r:t/out {}:spin_work +0($arg2):string", puppet.path()));
-  puppet.Send(GetParam());
-  for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(engine_->SetOptimization(false).ok());
-    ASSERT_TRUE(engine_->SetOptimization(true).ok());
-    ASSERT_TRUE(BecomesOptimized(entry));
-  }
-  std::string answer = puppet.ReadLine();
-  unsigned long spins = 0, strange = 1;
-  int enough = 0;
-  ASSERT_EQ(std::sscanf(answer.c_str(), "%lu %d %lu", &spins, &enough, &strange), 3) << answer;
-  EXPECT_EQ(enough, 1);
-  EXPECT_EQ(strange, 0u);
-  for (ProbeId probe : {entry, exit}) {
-    ProbeCounters counters = Counters(probe);
-    EXPECT_EQ(counters.hits, spins);
-    EXPECT_EQ(counters.missed, 0u);
-  }
-  size_t seen = 0;
-  for (auto& item : Drain()) {  // what the queue has no room for is told
-    const auto* hit = std::get_if<event::HitRecord>(&item);
-    if (hit == nullptr) continue;
-    ASSERT_EQ(TextOf(*hit, 0), std::string(2999, 'x'));
-    ++seen;
-  }
-  EXPECT_GT(seen, 0u);
-}
-
-TEST_F(OptimizedTest, UnreadableStringsAreFaults) {
-  Puppet puppet("control");
-  TargetId target = Attach(puppet);
-  ProbeId probe =
-      DefineOptimized(target, fmt::format("p:t/in {}:recurse +0(%di):string", puppet.path()));
-  EXPECT_EQ(puppet.Ask("recurse 50"), "50");
-  EXPECT_EQ(Counters(probe).hits, 51u);
-  auto hits = DrainHits();
-  ASSERT_EQ(hits.size(), 51u);
-  for (const auto& hit : hits)
-    EXPECT_EQ(TextOf(hit, 0), "(fault)");
-  EXPECT_EQ(puppet.Ask("fault"), "0 1 1");  // its own handler
-  EXPECT_EQ(puppet.Ask("recurse 5"), "5");
-}
-
-// A fault in the code that detours share is one of ours, even if nobody can look on the stack who
-// has called it.
-TEST_F(OptimizedTest, UnreadableStringsAreFaultsOnAStackThatCanOnlyBeWritten) {
-  Puppet puppet("control");
-  TargetId target = Attach(puppet);
-  ProbeId probe =
-      DefineOptimized(target, fmt::format("p:t/in {}:recurse +0(%di):string", puppet.path()));
-  EXPECT_EQ(puppet.Ask("write-only 50"), "50");
-  EXPECT_EQ(Counters(probe).hits, 51u);
-  EXPECT_EQ(MechanismOf(probe), Mechanism::kOptimized);
-  auto hits = DrainHits();
-  ASSERT_EQ(hits.size(), 51u);
-  for (const auto& hit : hits)
-    EXPECT_EQ(TextOf(hit, 0), "(fault)");
 }
 
 TEST_F(OptimizedTest, AFollowedChildHasItsOwnRing) {
