@@ -144,22 +144,39 @@ class ReusedIds(unittest.TestCase):
         self.assertNotIn("skipped", result.stderr)
 
 
+class NumberTaken(Exception):
+    """Somebody who stays has the process id."""
+
+
 @unittest.skipUnless(os.environ.get("PROBED_INSIDE"), "runs within ReusedIds")
 class Inside(unittest.TestCase):
     ROUNDS = 10
-    PID = 20000
+    NUMBERS = range(20000, 20000 + 100 * 5 * ROUNDS, 100)
 
-    def start(self):
-        """counter.c as process PID."""
-        for _ in range(50):
-            Path(LAST_PID).write_text(str(self.PID - 1))
+    def start(self, number):
+        """counter.c as process `number`."""
+        for _ in range(20):
+            Path(LAST_PID).write_text(str(number - 1))
             program = Program([target("counter")])
             self.addCleanup(program.__exit__)
-            if program.pid == self.PID:
+            if program.pid == number:
                 program.wait_for("ready")
                 return program
             program.kill()
-        raise AssertionError(f"no process got the number {self.PID}: {subprocess.run(['ps', '-eLo', 'pid,tid,pgid,sid,stat,args'], capture_output=True, text=True).stdout}")
+        raise NumberTaken(number)
+
+    def many(self, one_round):
+        """Enough rounds, each with a number of its own: a thread of a daemon may be given it first."""
+        done = 0
+        for number in self.NUMBERS:
+            try:
+                one_round(number)
+                done += 1
+            except NumberTaken:
+                pass
+            if done == self.ROUNDS:
+                return
+        self.fail(f"only {done} rounds had the number that they needed")
 
     def end_well(self, program):
         wait_until(lambda: is_running_free(program.pid), 20, "it runs free")
@@ -167,39 +184,41 @@ class Inside(unittest.TestCase):
         self.assertEqual(program.finish(20), 0)
         self.assertRegex(program.out, r"calls \d+ wrong 0\n$")
 
-    def attach(self, daemon):
+    def attach(self, number, daemon):
         path = target("counter")
-        return probectl.Attached(self.PID, [f"p:e/in {path}:work", f"r:e/out {path}:work"],
+        return probectl.Attached(number, [f"p:e/in {path}:work", f"r:e/out {path}:work"],
                                  address=daemon.address)
 
     def test_a_successor_is_another_target(self):
         with Daemon() as daemon:
-            for _ in range(self.ROUNDS):
-                first = self.start()
-                with self.attach(daemon) as session:
+            def one_round(number):
+                first = self.start(number)
+                with self.attach(number, daemon) as session:
                     session.wait_for_records(10)
                     first.kill()
-                    second = self.start()
+                    second = self.start(number)
                     session.finish(20)
-                self.assertTrue(is_running_free(self.PID))
-                self.assertEqual(maps.changed_text(self.PID), [])
-                with self.attach(daemon) as session:
+                self.assertTrue(is_running_free(number))
+                self.assertEqual(maps.changed_text(number), [])
+                with self.attach(number, daemon) as session:
                     session.wait_for_records(10)
                     self.assertEqual(session.detach(), 0, session.program.err)
                 self.end_well(second)
+            self.many(one_round)
 
     def test_a_successor_is_not_cleaned_up_in(self):
         """The daemon dies with a target; what it left is not undone in whoever has the number now."""
-        for _ in range(self.ROUNDS):
+        def one_round(number):
             with Daemon(patient=True) as daemon:
-                first = self.start()
-                with self.attach(daemon) as session:
+                first = self.start(number)
+                with self.attach(number, daemon) as session:
                     session.wait_for_records(10)
                     os.kill(daemon.program.pid, signal.SIGKILL)
                     first.kill()
-                    second = self.start()
+                    second = self.start(number)
                     session.program.kill()
             self.end_well(second)
+        self.many(one_round)
 
 
 if __name__ == "__main__":
