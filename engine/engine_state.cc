@@ -141,6 +141,13 @@ Engine::State::SiteIndex Engine::State::IndexSites(const probe::ProbeGroup& grou
   return index;
 }
 
+std::string Engine::State::HowItEnded(TargetId root) const {
+  const auto found = targets.find(root);
+  const bool detached =
+      found != targets.end() && found->second.info.state == TargetState::kDetached;
+  return detached ? "the process was detached" : "the process has ended";
+}
+
 ProbeInfo Engine::State::Describe(const probe::Probe& probe, const SiteIndex& sites) const {
   ProbeInfo info{.id = probe.id,
                  .target = {},
@@ -157,13 +164,18 @@ ProbeInfo Engine::State::Describe(const probe::Probe& probe, const SiteIndex& si
                  .reason = probe.obstacle,
                  .counters = probe.counters};
   info.counters.lost += hub.LostOf(probe.id);
-  if (auto group = probe.group.lock()) info.target = group->root;
+  const auto group = probe.group.lock();
+  if (group) info.target = group->root;
   if (auto found = sites.find(probe.id); found != sites.end()) {
     const probe::Site& site = *found->second;
     info.mechanism = site.mechanism();
     info.reason = site.reason();
     info.undecided = site.undecided();
+    if (site.probes().size() > 1 && info.mechanism == Mechanism::kBoosted && !info.undecided)
+      info.reason += fmt::format("; so for all {} probes of this place", site.probes().size());
     if (!site.place().symbol.empty()) info.symbol = site.place().symbol;
+  } else if (group && group->processes.empty()) {
+    info.reason = HowItEnded(group->root) + (probe.was_armed ? "" : "; the file was not mapped");
   } else if (info.reason.empty()) {
     info.reason = "the file is not mapped";
   }

@@ -58,6 +58,7 @@ struct Engine::State {
   using SiteIndex = std::unordered_map<ProbeId, const probe::Site*>;
   static SiteIndex IndexSites(const probe::ProbeGroup& group);
   ProbeInfo Describe(const probe::Probe& probe, const SiteIndex& sites) const;
+  std::string HowItEnded(TargetId root) const;
   // Those of targets that are forgotten, and of an earlier life of `fresh`. Under `control`.
   void DropOldDefinitions(TargetId fresh);
   using ProbesByGroup =

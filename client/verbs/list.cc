@@ -1,6 +1,7 @@
 // probectl list: the probes there are.
 
 #include <memory>
+#include <set>
 
 #include "client/lines.h"
 #include "client/print_probe.h"
@@ -23,11 +24,29 @@ std::string LineOf(const v1::Probe& probe, const ListOptions& options) {
   return options.definitions ? probe.definition() : ProbeLine(probe);
 }
 
+// Of targets that have ended the daemon keeps the last counters, which 'profile' shows.
+Reply<void> DropEnded(Api& api, std::vector<v1::Probe>& probes) {
+  auto targets = api.ListTargets();
+  if (!targets) return tl::unexpected(std::move(targets).error());
+  std::set<std::string> running;
+  for (const auto& target : *targets) {
+    if (target.state() != v1::Target::STATE_RUNNING) continue;
+    running.insert(target.root().empty() ? target.name() : target.root());
+  }
+  std::erase_if(probes, [&](const v1::Probe& probe) {
+    const std::string target = probe.name().substr(0, probe.name().find("/probes/"));
+    return target != *kKernelParent && !running.contains(target);
+  });
+  return {};
+}
+
 ExitCode List(const ListOptions& options, Api& api, Talk& talk) {
   auto parent = FindParent(api, options.target);
   if (!parent) return talk.Fail(parent.error());
   auto probes = api.ListProbes(*parent);
   if (!probes) return talk.Fail(probes.error());
+  if (options.target.name.empty())
+    if (auto dropped = DropEnded(api, *probes); !dropped) return talk.Fail(dropped.error());
   for (const auto& probe : *probes)
     PrintLine(LineOf(probe, options));
   return ExitCode::kOk;

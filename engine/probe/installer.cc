@@ -198,8 +198,7 @@ std::vector<std::unique_ptr<Site>> Installer::Preview(
       if (copy.ok()) site->set_copy(near, std::move(copy).value());
       site->AddProbe(plan.probe);
       std::string obstacle = optimizer_.ObstacleOf(*site);
-      site->set_obstacle(!obstacle.empty() ? obstacle
-                                           : "it becomes a jump if its code allows that");
+      site->set_obstacle(!obstacle.empty() ? obstacle : std::string(kUndecided));
       sites.push_back(std::move(site));
     }
   }

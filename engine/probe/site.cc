@@ -38,6 +38,7 @@ std::string Site::reason() const {
   }
   if (optimization_) return "a jump leads to code that records the hit in the program itself";
   if (!obstacle_.empty()) return obstacle_;
+  if (undecided()) return std::string(kUndecided);
   if (copy_.boosted) return "the out-of-line copy ends in a jump back";
   return "the instruction is emulated";
 }
@@ -67,6 +68,7 @@ bool Site::Carries(const Probe& probe) const {
 
 void Site::AddProbe(std::shared_ptr<Probe> probe) {
   if (Carries(*probe)) return;
+  Reconsider();
   if (armed_) {
     ++probe->sites;
     probe->was_armed = true;
@@ -77,7 +79,13 @@ void Site::AddProbe(std::shared_ptr<Probe> probe) {
   probes_.insert(place, std::move(probe));
 }
 
+// What stands against a jump may be one probe's doing.
+void Site::Reconsider() {
+  if (!barred_ && !gone_) obstacle_.clear();
+}
+
 void Site::RemoveProbe(const Probe& probe) {
+  Reconsider();
   std::erase_if(probes_, [&](const auto& entry) {
     if (entry.get() != &probe) return false;
     if (armed_) --entry->sites;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/address.h"
@@ -32,6 +33,9 @@ enum class Hook : uint8_t {
   kUnmapped = 64,      // it has given memory back, or moved it
   kKeepsReturn = 128,  // the return address on top of the stack is about to be saved elsewhere
 };
+
+// Of a breakpoint about which the optimizer has not said a word yet.
+inline constexpr std::string_view kUndecided = "it becomes a jump if its code allows that";
 
 // Where a site is, in the words of its file.
 struct SitePlace {
@@ -157,6 +161,7 @@ class Site {
  private:
   bool CanBeEmulated() const { return instruction_.execution == arch::Execution::kEmulate; }
   void CountArmed(int change);
+  void Reconsider();
   void ChangeReferenceCounter(tracee::Stopped& stopped, int change) const;
 
   RemoteAddr address_;

@@ -8,7 +8,7 @@ from support.probectl import environment, probectl
 from support.process import Program
 from support.wait import wait_until
 
-_MAY_BECOME_A_JUMP = "the out-of-line copy ends in a jump back"
+_MAY_BECOME_A_JUMP = "it becomes a jump if its code allows that"
 
 
 class Daemon:
