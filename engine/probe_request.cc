@@ -126,7 +126,8 @@ void ProbeRequest::JudgeLine(size_t number, const std::string& line) {
       return;
     case lang::LineDestination::kDeletion:
       return Refuse(number, Refusal(ErrorCode::kInvalidArgument, "DELETION_LINE",
-                                    "this line deletes probes", "use the delete request"));
+                                    "this line deletes probes, which is no definition",
+                                    "'probectl delete' takes it (DeleteProbes in the API)"));
     case lang::LineDestination::kUser:
     case lang::LineDestination::kMalformed:
       return Apply(number, line);

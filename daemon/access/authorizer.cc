@@ -36,7 +36,7 @@ Status Authorizer::CheckTarget(const Caller& caller, event::TargetId target) con
   return Error{ErrorCode::kPermissionDenied,
                "TARGET_NOT_VISIBLE",
                "no such target, or it is another user's",
-               "see ListTargets",
+               "'probectl targets' lists those that you may see (ListTargets in the API)",
                {}};
 }
 

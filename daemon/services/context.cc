@@ -15,7 +15,7 @@ Result<engine::TargetInfo> FindTarget(ServiceContext& context, event::TargetId t
   return Error{ErrorCode::kNotFound,
                "TARGET_NOT_FOUND",
                "probed is not attached to " + TargetName(target),
-               "AttachTarget first",
+               "attach to it first: probectl attach --pid PID (AttachTarget in the API)",
                {{"target", TargetName(target)}}};
 }
 

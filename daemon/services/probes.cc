@@ -18,11 +18,12 @@ std::vector<event::ProbeId> IdsOf(const std::vector<engine::ProbeInfo>& probes) 
 }
 
 Error NoSuchProbe(const ProbeRef& probe) {
-  return Error{ErrorCode::kNotFound,
-               "PROBE_NOT_FOUND",
-               "there is no " + ProbeName(probe),
-               "see ListProbes; a probe goes with its target",
-               {{"probe", ProbeName(probe)}}};
+  return Error{
+      ErrorCode::kNotFound,
+      "PROBE_NOT_FOUND",
+      "there is no " + ProbeName(probe),
+      "'probectl list' shows what there is (ListProbes in the API); a probe goes with its target",
+      {{"probe", ProbeName(probe)}}};
 }
 
 }  // namespace

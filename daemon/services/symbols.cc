@@ -32,7 +32,7 @@ Result<std::optional<event::TargetId>> SymbolService::Scope(const std::string& p
     return Error{ErrorCode::kInvalidArgument,
                  "NOTHING_TO_SEARCH",
                  "neither a target nor a path is given",
-                 "set parent, path or both",
+                 "a path, an attached target, or both (probectl symbols --path FILE, --pid PID)",
                  {}};
   }
   if (!path.empty()) PROBED_RETURN_IF_ERROR(CheckReadable(caller_, path, target));

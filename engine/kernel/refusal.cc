@@ -112,6 +112,24 @@ void ExplainPrefix(const DefinitionLine& line, const Owner& owner, Refusal& refu
   refusal.error.hint = refusal.verdict.explanation;
 }
 
+// What a breakpoint of our own could have had in the same place.
+void ExplainOwnForms(Refusal& refusal) {
+  lang::Verdict& verdict = refusal.verdict;
+  const auto caret = static_cast<size_t>(std::max(verdict.caret.value_or(0), 0));
+  const size_t column = std::min(caret, verdict.command.size());
+  const std::string_view blamed = std::string_view(verdict.command).substr(column);
+  const auto begins = [&](std::string_view form) { return blamed.starts_with(form); };
+  if (verdict.code == "NOFENTRY_ARGS") {
+    verdict.explanation =
+        "Kernel uprobes have no $argN: write %di %si %dx %cx %r8 %r9, or leave --mechanism kernel "
+        "out.";
+  } else if (begins("%xmm") || begins("f32") || begins("f64") || begins("bytes(")) {
+    verdict.explanation =
+        "Kernel uprobes have no %xmmN, f32, f64 and bytes(LENGTH); leave --mechanism kernel out.";
+  }
+  refusal.error.hint = verdict.explanation;
+}
+
 std::optional<LoggedError> ReadLogged(const Tracefs& tracefs, const std::string& file,
                                       const std::string& command) {
   const auto log = tracefs.Read(file);
@@ -179,6 +197,7 @@ Refusal RefusedDefinition(const Tracefs& tracefs, DefinitionLine line, const Own
                           .metadata = {{"errno", std::to_string(error_number)}}};
   }
   refusal.verdict.command = line.command();
+  if (line.kind == LineKind::kUprobe && logged) ExplainOwnForms(refusal);
   return refusal;
 }
 

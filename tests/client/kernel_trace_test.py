@@ -113,6 +113,18 @@ class Probes(Kernel):
             self.run_ok("enable", "my/far")
             self.run_ok("detach", "--pid", program.pid)
 
+    def test_forms_that_kernel_uprobes_lack(self):
+        """The words are the kernel's; what to do is ours, and fits what was asked for."""
+        place = self.kernel_uprobe("a").replace("sp=%sp", "")
+        for argument, message, hint in (
+                ("$arg1", r"\$arg\* can be used only on function entry", r"no \$argN: write %di"),
+                ("%xmm0:f64", "Unknown type", "no %xmmN, f32, f64"),
+                ("+0(%di):bytes(%si)", "Unknown type", r"bytes\(LENGTH\)")):
+            with self.subTest(argument):
+                refused = self.daemon.run("define", "-e", place + argument, "--mechanism", "kernel")
+                self.assertRegex(refused.err, rf"(?s){message}.*{hint}.*leave --mechanism kernel out")
+                self.assertNotIn("extended dialect", refused.err)
+
     def test_hits_are_counted_by_the_kernel(self):
         self.run_ok("define", "-e", self.kernel_uprobe("a"), "--mechanism", "kernel")
         for _ in range(5):
