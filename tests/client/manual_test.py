@@ -33,6 +33,25 @@ def documented_options(text):
     return {name for head in heads for name in re.findall(r"\*\*(-[^*]+)\*\*", head)}
 
 
+def helped_texts(text):
+    """What --help says of each option, by its longest spelling; one line each."""
+    entries = re.findall(r"^  (-.*(?:\n {4,}.*)*)", text, re.M)
+    return {_longest(re.match(r"\S+", entry)[0].split(":")[0].split(",")): " ".join(entry.split())
+            for entry in entries}
+
+
+def documented_texts(page):
+    section = re.search(r"^# OPTIONS\n(.*?)^# ", page, re.M | re.S)[1]
+    entries = re.findall(r"^(\*\*-.*)\n:   (.*(?:\n(?!\n|\*\*).*)*)", section, re.M)
+    return {_longest(re.findall(r"\*\*(-[^*]+)\*\*", head)):
+            " ".join(re.sub(r"\\(.)", r"\1", text).replace("**", "").split())
+            for head, text in entries}
+
+
+def _longest(names):
+    return max(names, key=len)
+
+
 class Manual(unittest.TestCase):
     def test_one_page_per_verb(self):
         pages = {path.name for path in MANUAL.glob("probectl*.1.md")}
@@ -44,6 +63,9 @@ class Manual(unittest.TestCase):
             with self.subTest(verb):
                 page = (MANUAL / f"probectl-{verb}.1.md").read_text()
                 self.assertEqual(documented_options(page), helped_options(help_of(verb)))
+                helped = helped_texts(help_of(verb))
+                for name, text in documented_texts(page).items():
+                    self.assertTrue(helped[name].endswith(text), f"{name}: {text}")
 
     def test_options_of_the_program(self):
         page = (MANUAL / "probectl.1.md").read_text()
