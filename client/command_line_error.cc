@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "base/edit_distance.h"
@@ -44,17 +45,11 @@ std::vector<std::string> VerbNames(const CLI::App& app) {
   return names;
 }
 
-// Those of option groups (subcommands without a name) too.
 std::vector<std::string> OptionNames(const CLI::App& verb) {
   std::vector<std::string> names;
   for (const CLI::Option* option : verb.get_options()) {
     for (const auto& name : option->get_lnames())
       names.push_back("--" + name);
-  }
-  for (const CLI::App* group : verb.get_subcommands(nullptr)) {
-    if (!group->get_name().empty()) continue;
-    auto more = OptionNames(*group);
-    names.insert(names.end(), more.begin(), more.end());
   }
   return names;
 }
@@ -80,19 +75,57 @@ bool IsNumber(const std::string& word) {
   return word.find_first_not_of("0123456789") == std::string::npos;
 }
 
+bool Has(const CLI::App& verb, const std::string& option) {
+  return verb.get_option_no_throw(option) != nullptr;
+}
+
+bool IsDefinition(const std::string& word) {
+  return word.find(':') != std::string::npos || word.find(' ') != std::string::npos;
+}
+
+// The option that a word may belong to; or else `hint`.
+std::string WhereItBelongs(const CLI::App& verb, const std::string& word, const std::string& hint) {
+  if (IsNumber(word) && Has(verb, "--pid")) return "--pid " + word;
+  if (IsDefinition(word) && Has(verb, "--definition")) return fmt::format("-e '{}'", word);
+  return hint;
+}
+
 Error DescribeExtra(const CLI::App& verb, const std::string& word, const std::string& hint) {
-  if (!IsOption(word)) {
-    const auto options = OptionNames(verb);
-    const bool has_pid = std::find(options.begin(), options.end(), "--pid") != options.end();
-    if (IsNumber(word) && has_pid)
-      return UsageError("UNEXPECTED_ARGUMENT", verb.get_name() + " does not take '" + word + "'",
-                        "--pid " + word);
+  if (!IsOption(word))
     return UsageError("UNEXPECTED_ARGUMENT", verb.get_name() + " does not take '" + word + "'",
-                      hint);
-  }
+                      WhereItBelongs(verb, word, hint));
   std::string name = word.substr(0, word.find('='));
   return UsageError("UNKNOWN_OPTION", verb.get_name() + " has no option " + name, hint,
                     Near(name, OptionNames(verb)));
+}
+
+// A verb that runs a command, which was not marked as one.
+std::optional<Error> DescribeCommand(const CLI::App& verb, const std::vector<std::string>& extras) {
+  const bool is_command = verb.get_name() == "run" && !extras.empty() && !IsOption(extras.front());
+  if (!is_command) return std::nullopt;
+  return UsageError("UNEXPECTED_ARGUMENT", "the command to run begins behind a --",
+                    fmt::format("probectl run [OPTIONS] -- {}", fmt::join(extras, " ")));
+}
+
+// What CLI11 says in its own way.
+Error DescribeMisuse(const CLI::App& verb, const CLI::ParseError& error, const std::string& hint) {
+  constexpr char kReason[] = "BAD_COMMAND_LINE";
+  const std::string text = error.what();
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    for (const CLI::Option* option : verb.get_options())
+      if (option->get_required() && option->empty())
+        return UsageError(kReason,
+                          fmt::format("{} needs a {}: {}", verb.get_name(), option->get_name(),
+                                      option->get_description()),
+                          hint);
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const std::string name = text.substr(0, text.find(':'));
+    if (const CLI::Option* option = verb.get_option_no_throw(name))
+      return UsageError(kReason, fmt::format("{} needs a value: {}", name, option->get_type_name()),
+                        hint);
+  }
+  return UsageError(kReason, text, hint);
 }
 
 }  // namespace
@@ -105,10 +138,11 @@ Error DescribeParseError(const CLI::App& app, const CLI::ParseError& error,
   std::string hint = fmt::format("probectl {} --help", verb.get_name());
   // A mistyped option is what made another one missing, so it comes first.
   auto extras = app.remaining(true);
+  if (auto command = DescribeCommand(verb, extras)) return *std::move(command);
   auto option = std::find_if(extras.begin(), extras.end(), IsOption);
   if (option != extras.end()) return DescribeExtra(verb, *option, hint);
   if (!extras.empty()) return DescribeExtra(verb, extras.front(), hint);
-  return UsageError("BAD_COMMAND_LINE", error.what(), hint);
+  return DescribeMisuse(verb, error, hint);
 }
 
 }  // namespace probed::client

@@ -144,8 +144,9 @@ void EventPump::TakeTargetChange(const v1::TargetChange& change) {
 void EventPump::StopWaitingFor(const std::string& target, v1::TargetChange::Change why) {
   std::lock_guard lock(mutex_);
   if (options_.targets.erase(target) == 0) return;
-  ended_.push_back(target);
-  if (why == v1::TargetChange::CHANGE_DETACHED) let_go_ = true;
+  const bool let_go = why == v1::TargetChange::CHANGE_DETACHED;
+  left_.push_back({target, let_go});
+  if (let_go) let_go_ = true;
   if (options_.targets.empty()) all_gone_ = true;
 }
 
@@ -155,9 +156,9 @@ void EventPump::Expect(const std::string& target) {
   all_gone_ = false;
 }
 
-std::vector<std::string> EventPump::TakeEnded() {
+std::vector<EventPump::Left> EventPump::TakeLeft() {
   std::lock_guard lock(mutex_);
-  return std::exchange(ended_, {});
+  return std::exchange(left_, {});
 }
 
 void EventPump::NoteExited(const std::string& target) {

@@ -52,8 +52,12 @@ class EventPump {
   bool WaitAllGone(std::chrono::milliseconds at_most);
   // Waits for the end of one more target, which has come later.
   void Expect(const std::string& target);
-  // Targets whose end was told since the last time.
-  std::vector<std::string> TakeEnded();
+  // Targets that left the trace since the last time.
+  struct Left {
+    std::string target;
+    bool let_go = false;  // rather than exited
+  };
+  std::vector<Left> TakeLeft();
   // No notice of this target's exit will come, because it came before we were subscribed.
   void NoteExited(const std::string& target);
 
@@ -102,7 +106,7 @@ class EventPump {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool subscribed_ = false;                         // guarded by mutex_
-  std::vector<std::string> ended_;                  // guarded by mutex_
+  std::vector<Left> left_;                          // guarded by mutex_
   std::unordered_map<uint64_t, uint64_t> hits_of_;  // by schema; guarded by mutex_
   Reply<void> end_;                                 // written by the thread before it ends
 

@@ -29,6 +29,52 @@ bool IsOfAProbe(const std::string& kind) {
   return kind[0] == 'p' || kind[0] == 'r';
 }
 
+// Letters, digits, and what may stand in front of the '/' of a group.
+bool IsName(std::string_view word) {
+  return !word.empty() && (word[0] == '_' || std::isalpha(static_cast<unsigned char>(word[0]))) &&
+         std::all_of(word.begin(), word.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 ||
+                  std::string_view("_-/.").find(c) != std::string_view::npos;
+         });
+}
+
+// /usr/bin/bash:readline, bash:readline; not the type of n=%di:u64.
+bool IsPlace(std::string_view token) {
+  const size_t colon = token.rfind(':');
+  return colon != std::string_view::npos && colon > 0 && colon + 1 < token.size() &&
+         std::string_view("-%$+@\\").find(token[0]) == std::string_view::npos &&
+         token.substr(0, colon).find('=') == std::string_view::npos;
+}
+
+// A place that names a file beyond doubt; GROUP:EVENT and q:name look the same.
+bool IsPlaceInAFile(std::string_view token, std::string_view program) {
+  if (!IsPlace(token)) return false;
+  const std::string_view path = token.substr(0, token.rfind(':'));
+  return path.find_first_of("/.") != std::string_view::npos ||
+         (!program.empty() && path == program.substr(program.rfind('/') + 1));
+}
+
+// p my/work /bin/prog:work: a name without its colon.
+std::string WithColon(std::vector<std::string> tokens) {
+  const std::string_view digits = std::string_view(tokens[0]).substr(1);
+  const bool is_kind =
+      IsOfAProbe(tokens[0]) && digits.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!is_kind || tokens.size() < 3 || !IsName(tokens[1]) || !IsPlace(tokens[2])) return {};
+  tokens[0] += ":" + tokens[1];
+  tokens.erase(tokens.begin() + 1);
+  return lang::JoinTokens(tokens);
+}
+
+// q:my/work /bin/prog:work, my/work /bin/prog:work: another kind, or none, in front of a place.
+std::string WithKind(std::vector<std::string> tokens, const std::string& program) {
+  if (tokens.size() < 2 || !IsPlaceInAFile(tokens[1], program)) return {};
+  const std::string_view name = std::string_view(tokens[0]).substr(tokens[0].find(':') + 1);
+  if (!IsName(name)) return {};
+  const bool is_return = std::tolower(static_cast<unsigned char>(tokens[0][0])) == 'r';
+  tokens[0] = (is_return ? "r:" : "p:") + std::string(name);
+  return lang::JoinTokens(tokens);
+}
+
 // p:my/work work: a function without its file is the kernel's.
 std::string WithProgram(std::vector<std::string> tokens, const std::string& program) {
   std::string& place = tokens[1];
@@ -61,13 +107,6 @@ bool IsSourceLine(std::string_view place) {
          line.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// /usr/bin/bash:readline, bash:readline: a place without a kind.
-bool IsPlace(std::string_view token) {
-  const size_t colon = token.rfind(':');
-  return colon != std::string_view::npos && colon > 0 && colon + 1 < token.size() &&
-         token[0] != '-';
-}
-
 }  // namespace
 
 std::string MeantLine(const std::string& line, lang::Dialect dialect, const std::string& program) {
@@ -77,11 +116,14 @@ std::string MeantLine(const std::string& line, lang::Dialect dialect, const std:
     if (!tokens[0].starts_with(theirs)) continue;
     return std::string(ours) + lang::JoinTokens(WithoutAction(tokens)).substr(theirs.size());
   }
+  if (auto named = WithColon(tokens); !named.empty()) return named;
   const LineDestination destination = lang::Classify(line, dialect);
   if (destination == LineDestination::kKernel && tokens.size() > 1 && IsOfAProbe(tokens[0]))
     return WithProgram(tokens, program);
   const bool has_no_kind = destination == LineDestination::kMalformed || lang::NamesEvents(line);
-  return has_no_kind && IsPlace(tokens[0]) ? "p " + lang::JoinTokens(tokens) : std::string();
+  if (!has_no_kind) return {};
+  if (IsPlaceInAFile(tokens[0], program)) return "p " + lang::JoinTokens(tokens);
+  return WithKind(tokens, program);
 }
 
 void SuggestMeantLine(const std::vector<std::string>& lines, lang::Dialect dialect,

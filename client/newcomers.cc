@@ -7,6 +7,18 @@
 #include <utility>
 
 namespace probed::client {
+namespace {
+
+RemoteError DaemonEndedIt() {
+  return {.error = {.code = ErrorCode::kUnavailable,
+                    .reason = "STREAM_ENDED",
+                    .message = "the daemon ended the stream of processes",
+                    .hint = "it was stopped, or is about to",
+                    .metadata = {}},
+          .verdicts = {}};
+}
+
+}  // namespace
 
 Newcomers::Newcomers(std::unique_ptr<ProcessStream> stream)
     : stream_(std::move(stream)),
@@ -14,6 +26,7 @@ Newcomers::Newcomers(std::unique_ptr<ProcessStream> stream)
       thread_([this] { Run(); }) {}
 
 Newcomers::~Newcomers() {
+  cancelled_ = true;
   stream_->Cancel();
   thread_.join();
 }
@@ -29,7 +42,9 @@ void Newcomers::Run() {
     }
     Wake();
   }
-  if (auto end = stream_->Finish(); !end) {
+  auto end = stream_->Finish();
+  if (end && !cancelled_) end = tl::unexpected(DaemonEndedIt());
+  if (!end) {
     std::lock_guard lock(mutex_);
     error_ = std::move(end).error();
   }

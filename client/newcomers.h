@@ -2,6 +2,7 @@
 // Processes that start to match a selection, read on a thread of its own. The controlling thread
 // polls fd() and takes them.
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,6 +34,7 @@ class Newcomers {
 
   std::unique_ptr<ProcessStream> stream_;
   UniqueFd wake_;
+  std::atomic<bool> cancelled_ = false;
   std::mutex mutex_;
   std::vector<v1::Process> arrived_;  // guarded by mutex_
   std::optional<RemoteError> error_;  // guarded by mutex_

@@ -21,6 +21,7 @@ void AddTo(std::vector<ProbeTotal>& totals, const ProbeTotal& more) {
   });
   if (total == totals.end()) return totals.push_back(more);
   total->shown += more.shown;
+  total->deleted = total->deleted || more.deleted;
   auto& sum = *total->probe.mutable_counters();
   const auto& counters = more.probe.counters();
   sum.set_hits(sum.hits() + counters.hits());
@@ -37,12 +38,15 @@ void AddTo(std::vector<ProbeTotal>& totals, const ProbeTotal& more) {
 std::string DescribeTotal(const ProbeTotal& total, const std::string& where) {
   const v1::Probe& probe = total.probe;
   const auto& counters = probe.counters();
+  const std::string name =
+      fmt::format("  {}:{}/{}{}", probe.kind() == v1::PROBE_KIND_RETURN ? 'r' : 'p', probe.group(),
+                  probe.event(), where);
+  if (total.deleted)
+    return fmt::format("{}  shown {}  (deleted meanwhile, with its counters)", name, total.shown);
   const uint64_t unseen = counters.recorded() - std::min(total.shown, counters.recorded());
   const uint64_t lost = std::min(counters.lost(), unseen);
-  std::string text =
-      fmt::format("  {}:{}/{}{}  hits {}  shown {}  missed {}  lost {}",
-                  probe.kind() == v1::PROBE_KIND_RETURN ? 'r' : 'p', probe.group(), probe.event(),
-                  where, counters.hits(), total.shown, counters.missed(), lost);
+  std::string text = fmt::format("{}  hits {}  shown {}  missed {}  lost {}", name, counters.hits(),
+                                 total.shown, counters.missed(), lost);
   text += DroppedOnPurpose(probe);
   if (unseen > lost) text += fmt::format("  not shown {}", unseen - lost);
   if (probe.state() == v1::Probe::STATE_PENDING)

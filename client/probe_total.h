@@ -12,14 +12,16 @@ namespace probed::client {
 
 struct ProbeTotal {
   v1::Probe probe;
-  uint64_t shown = 0;  // events of it that we have written
+  uint64_t shown = 0;    // events of it that we have written
+  bool deleted = false;  // by somebody else, so that its counters are not known
 };
 
 // Adds what another target says of the same definition, or else a new one.
 void AddTo(std::vector<ProbeTotal>& totals, const ProbeTotal& more);
 
 // "p:GROUP/EVENT  hits N  shown N  missed N  lost N", then what there is of "filtered N", "sampled
-// out N", "not shown N": all the others add up to the hits. `where` stands behind the name.
+// out N", "not shown N": all the others add up to the hits. `where` stands behind the name. Of one
+// that was deleted there is what was shown alone.
 std::string DescribeTotal(const ProbeTotal& total, const std::string& where);
 
 }  // namespace probed::client

@@ -47,31 +47,6 @@ class Ticker {
   uint64_t last_hits_ = 0;
 };
 
-// Milliseconds for poll; -1 for "never".
-int TimeoutUntil(Clock::time_point when) {
-  if (when == Clock::time_point::max()) return -1;
-  auto left = std::chrono::ceil<std::chrono::milliseconds>(when - Clock::now()).count();
-  return static_cast<int>(std::clamp<int64_t>(left, 0, 3'600'000));
-}
-
-Clock::time_point DurationEnd(double seconds) {
-  if (seconds <= 0) return Clock::time_point::max();
-  constexpr double kMostSeconds = 3e8;  // ten years: more would overflow the clock
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                            std::chrono::duration<double>(std::min(seconds, kMostSeconds)));
-}
-
-// True when an interrupt was among the signals that arrived.
-bool TakeSignals(Signals& signals, Command* command) {
-  bool interrupted = false;
-  while (auto event = signals.Next()) {
-    if (event->number == SIGCHLD) continue;
-    if (command != nullptr && !event->from_terminal) command->Signal(event->number);
-    interrupted = true;
-  }
-  return interrupted;
-}
-
 // Why the pump has nothing more for us; none while it has.
 std::optional<StopReason> PumpEnd(const EventPump& pump, bool wants_targets) {
   if (wants_targets && pump.all_gone()) {
@@ -90,6 +65,29 @@ void Wait(const EventPump* pump, Signals& signals, int other, int timeout) {
 }
 
 }  // namespace
+
+int TimeoutUntil(Clock::time_point when) {
+  if (when == Clock::time_point::max()) return -1;
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(when - Clock::now()).count();
+  return static_cast<int>(std::clamp<int64_t>(left, 0, 3'600'000));
+}
+
+Clock::time_point DurationEnd(double seconds) {
+  if (seconds <= 0) return Clock::time_point::max();
+  constexpr double kMostSeconds = 3e8;  // ten years: more would overflow the clock
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double>(std::min(seconds, kMostSeconds)));
+}
+
+bool TakeSignals(Signals& signals, Command* command) {
+  bool interrupted = false;
+  while (auto event = signals.Next()) {
+    if (event->number == SIGCHLD) continue;
+    if (command != nullptr && !event->from_terminal) command->Signal(event->number);
+    interrupted = true;
+  }
+  return interrupted;
+}
 
 ExitCode ExitCodeOf(StopReason reason, Talk& talk) {
   if (reason == StopReason::kStreamEnded) {

@@ -1,6 +1,7 @@
 #pragma once
 // Waits until there is a reason to stop watching, and keeps the status line alive meanwhile.
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -33,6 +34,15 @@ struct StopOptions {
   int turn_fd = -1;
   std::function<void()> each_second = nullptr;
 };
+
+// When so many seconds have passed; 0: never.
+std::chrono::steady_clock::time_point DurationEnd(double seconds);
+// Until then, for poll(2): at most an hour, and -1 for "never".
+int TimeoutUntil(std::chrono::steady_clock::time_point when);
+
+// True when an interrupt was among the signals that arrived. `command` (may be null) gets those
+// that it has not had.
+bool TakeSignals(Signals& signals, Command* command);
 
 // The exit code for a watch that ended this way and was cleaned up; says what was unexpected.
 ExitCode ExitCodeOf(StopReason reason, Talk& talk);

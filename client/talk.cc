@@ -53,10 +53,10 @@ std::string DescribeError(const Error& error) {
   std::string text = error.message.empty() ? error.reason : error.message;
   text += '\n';
   if (!error.reason.empty()) text += fmt::format("  why: {}\n", Why(error));
-  if (!error.hint.empty()) text += fmt::format("  try: {}\n", error.hint);
-  if (auto names = Suggestions(error); !names.empty()) {
-    text += fmt::format("  did you mean: {}\n", names);
-  }
+  auto names = Suggestions(error);
+  const bool told = !names.empty() && error.hint.find("did you mean") != std::string::npos;
+  if (!error.hint.empty() && !told) text += fmt::format("  try: {}\n", error.hint);
+  if (!names.empty()) text += fmt::format("  did you mean: {}\n", names);
   return text;
 }
 
@@ -68,7 +68,7 @@ std::string DescribeVerdict(const v1::LineVerdict& verdict) {
       fmt::format("{}: {} ({}, errno {})\n", part, what, verdict.reason(), verdict.error_number());
   text += fmt::format("  Command: {}\n", verdict.command());
   if (verdict.has_caret()) text += fmt::format("{:{}}^\n", "", 11 + verdict.caret());
-  if (verdict.has_message() && !verdict.explanation().empty()) {
+  if (verdict.has_message() && !verdict.explanation().empty() && verdict.explanation() != what) {
     text += fmt::format("  {}\n", verdict.explanation());
   }
   return text;

@@ -121,7 +121,10 @@ Reply<void> TracingSession::Join(const v1::Process& process, v1::AttachTargetReq
   }
   pump_->Expect(target->name());
   auto defined = DefineLater(*target);
-  if (defined) return {};
+  if (defined) {
+    talk_.Note(fmt::format("joined {} ({})", target->pid(), target->comm()));
+    return {};
+  }
   pump_->NoteExited(target->name());
   if (IsGone(defined.error())) return {};
   Forget(target->name());
@@ -137,9 +140,13 @@ Reply<void> TracingSession::DefineLater(const v1::Target& target) {
 }
 
 void TracingSession::CollectEnded() {
-  for (const std::string& target : pump_->TakeEnded()) {
-    RememberProbes({target});
-    Forget(target);
+  for (const auto& left : pump_->TakeLeft()) {
+    for (const auto& target : targets_)
+      if (target.name() == left.target)
+        talk_.Note(fmt::format("{} ({}) {}", target.pid(), target.comm(),
+                               left.let_go ? "was let go by another client" : "ended"));
+    RememberProbes({left.target});
+    Forget(left.target);
   }
 }
 
@@ -236,20 +243,26 @@ Reply<void> TracingSession::Switch(const std::vector<std::string>& names, bool e
 
 // The last word on each probe; what a target that is gone cannot tell stays as it was.
 void TracingSession::RememberProbes(const std::vector<std::string>& parents) {
-  std::map<std::string, v1::Probe> known;
   for (const auto& parent : parents) {
     auto listed = api_.ListProbes(parent);
     if (!listed) continue;
+    std::map<std::string, v1::Probe> known;
     for (auto& probe : *listed)
       known.emplace(probe.name(), std::move(probe));
+    for (auto& probe : probes_)
+      if (IsIn(probe, parent)) RememberOne(probe, known);
   }
-  for (auto& probe : probes_) {
-    auto found = known.find(probe.name());
-    if (found == known.end()) continue;
-    // Whether it ever was armed is worth more than that we have just disabled it.
-    if (found->second.state() != v1::Probe::STATE_DISABLED) probe = found->second;
-    *probe.mutable_counters() = found->second.counters();
+}
+
+void TracingSession::RememberOne(v1::Probe& probe, const std::map<std::string, v1::Probe>& known) {
+  const auto found = known.find(probe.name());
+  if (found == known.end()) {
+    deleted_.insert(probe.name());
+    return;
   }
+  // Whether it ever was armed is worth more than that we have just disabled it.
+  if (found->second.state() != v1::Probe::STATE_DISABLED) probe = found->second;
+  *probe.mutable_counters() = found->second.counters();
 }
 
 void TracingSession::TellSlowProbes() {
@@ -317,10 +330,6 @@ void TracingSession::NoteNotLeft(RemoteError error) {
 
 Reply<void> TracingSession::Finish() {
   talk_.ClearStatus();
-  if (pump_ == nullptr) {
-    Detach();
-    return Left();
-  }
   if (!pump_->stream_ended()) {
     TellSlowProbes();
     // Disabled first, so that the counters are final and agree with the events still under way. A
@@ -342,6 +351,13 @@ Reply<void> TracingSession::Finish() {
   auto end = pump_->Stop();
   Summarize();
   return end ? Left() : end;
+}
+
+void TracingSession::Abandon() {
+  Detach();
+  DeleteInKernel();
+  if (pump_ != nullptr) static_cast<void>(pump_->Stop());
+  if (auto left = Left(); !left) talk_.Fail(left.error());
 }
 
 // The end of the stream would do it, too, but after we have gone.
@@ -369,7 +385,9 @@ Reply<void> TracingSession::Left() {
 }
 
 ProbeTotal TracingSession::TotalOf(const v1::Probe& probe) const {
-  return {.probe = probe, .shown = pump_->HitsOf(probe.id())};
+  return {.probe = probe,
+          .shown = pump_->HitsOf(probe.id()),
+          .deleted = deleted_.contains(probe.name())};
 }
 
 void TracingSession::Summarize() {

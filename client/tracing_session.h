@@ -3,6 +3,7 @@
 // all of it when the stream ends, so even a probectl that is killed leaves nothing behind.
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -53,6 +54,8 @@ class TracingSession {
   // Reads the counters, lets go of every target, takes the events under way, prints the summary.
   // Returns how the stream ended, or else why a target could not be let go.
   Reply<void> Finish();
+  // Instead of that, where nothing has begun that a summary could be about.
+  void Abandon();
 
  private:
   Reply<void> Switch(const std::vector<std::string>& probes, bool enabled);
@@ -67,6 +70,7 @@ class TracingSession {
   Reply<void> NoteEarlyEnds();
   void TellIfSlow(const v1::Probe& probe);
   void RememberProbes(const std::vector<std::string>& parents);
+  void RememberOne(v1::Probe& probe, const std::map<std::string, v1::Probe>& known);
   void NoteNotLeft(RemoteError error);
   Reply<void> Left();
   Reply<void> DefineIn(const std::string& parent, v1::CreateProbesRequest request);
@@ -88,7 +92,8 @@ class TracingSession {
   std::vector<ProbeTotal> past_;   // of targets that have ended: one for each definition
   size_t past_targets_ = 0;
   std::optional<RemoteError> not_left_;
-  std::set<std::string> slow_;  // probes that were told
+  std::set<std::string> deleted_;  // probes, by somebody else
+  std::set<std::string> slow_;     // probes that were told
   bool all_decided_ = false;
   int looks_ = 0;
   std::unique_ptr<EventPump> pump_;

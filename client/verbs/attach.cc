@@ -16,7 +16,8 @@ namespace {
 // Without definitions: the targets stay attached for later `define`.
 ExitCode Hold(const TraceOptions& options, const v1::FindProcessesRequest& selection, Api& api,
               Talk& talk) {
-  auto pids = FindPids(options.processes, options.stream.duration_seconds, selection, api, talk);
+  auto pids =
+      FindPids(options.processes, options.stream.duration_seconds, selection, api, nullptr, talk);
   if (!pids) return talk.Fail(pids.error());
   return AttachAll(options, *pids, talk, [&](const v1::AttachTargetRequest& request) {
     auto target = api.AttachTarget(request);

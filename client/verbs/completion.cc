@@ -73,10 +73,7 @@ void AddCompletion(CLI::App& app, Invocation& invocation) {
       return static_cast<int>(ExitCode::kOk);
     };
   });
-  verb->add_option("SHELL", *shell, "bash")
-      ->required()
-      ->check(CLI::IsMember({"bash"}))
-      ->type_name("");
+  verb->add_option("SHELL", *shell, "bash")->required()->check(OneOf({"bash"}))->type_name("");
 }
 
 }  // namespace probed::client

@@ -17,7 +17,17 @@ struct DetachOptions {
   std::vector<int> pids;
   std::vector<std::string> targets;
   bool all = false;
+
+  bool names_nothing() const { return pids.empty() && targets.empty() && !all; }
 };
+
+Error NothingNamed() {
+  return {.code = ErrorCode::kInvalidArgument,
+          .reason = "NO_TARGET_NAMED",
+          .message = "detach needs to know which target to let go of",
+          .hint = "--pid PID, --target NAME or --all; 'probectl targets' lists them",
+          .metadata = {}};
+}
 
 ExitCode DetachOne(const std::string& name, Api& api, Talk& talk) {
   v1::DetachTargetRequest request;
@@ -77,17 +87,13 @@ void AddDetach(CLI::App& app, Invocation& invocation) {
   CLI::App* verb = AddVerb(
       app, invocation, "detach", "Let go of targets: every byte is restored and verified.",
       [options, &invocation](Talk& talk) {
+        if (options->names_nothing()) return static_cast<int>(talk.Fail(NothingNamed()));
         return WithDaemon(invocation, talk, [&](Api& api) { return Detach(*options, api, talk); });
       });
-  auto* targets = verb->add_option_group("Which");
-  targets->add_option("-p,--pid", options->pids, "Process ids, separated by commas")
-      ->delimiter(',')
-      ->check(Positive())
-      ->type_name("PID[,PID]");
-  targets->add_option("--target", options->targets, "Resource names: targets/PID-START")
+  AddPidsOption(*verb, options->pids, "Process ids, separated by commas");
+  verb->add_option("--target", options->targets, "Resource names: targets/PID-START")
       ->type_name("NAME");
-  targets->add_flag("--all", options->all, "Every target");
-  targets->require_option(1);
+  verb->add_flag("--all", options->all, "Every target")->excludes("--pid")->excludes("--target");
 }
 
 }  // namespace probed::client

@@ -109,7 +109,7 @@ void AddKernel(CLI::App& app, Invocation& invocation) {
               });
   verb->add_option("WHAT", options->what, "list: the probes; blacklist: where none can stand")
       ->required()
-      ->check(CLI::IsMember({"list", "blacklist"}));
+      ->check(OneOf({"list", "blacklist"}));
   AddJsonOption(*verb, options->json);
 }
 

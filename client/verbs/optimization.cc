@@ -47,7 +47,7 @@ void AddOptimization(CLI::App& app, Invocation& invocation) {
       });
   verb->add_option("STATE", options->wanted, "on, off or status")
       ->required()
-      ->check(CLI::IsMember({"on", "off", "status"}));
+      ->check(OneOf({"on", "off", "status"}));
   AddJsonOption(*verb, options->json);
 }
 

@@ -1,8 +1,11 @@
 #include "client/verbs/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
+#include <climits>
 #include <map>
 #include <optional>
 
@@ -139,7 +142,36 @@ CLI::Validator Positive() {
         bool good = CLI::detail::lexical_cast(text, number) && number > 0;
         return good ? std::string() : text + " is not a positive number";
       },
-      "POSITIVE");
+      "");
+}
+
+CLI::Validator Whole(uint64_t most) {
+  return CLI::Validator(
+      [most](std::string& text) {
+        uint64_t number = 0;
+        const char* end = text.data() + text.size();
+        const auto [rest, error] = std::from_chars(text.data(), end, number);
+        const bool good = error == std::errc() && rest == end && number > 0 && number <= most;
+        return good ? std::string() : fmt::format("{} is not a number from 1 to {}", text, most);
+      },
+      "");
+}
+
+CLI::Validator OneOf(std::vector<std::string> words) {
+  return CLI::Validator(
+      [words = std::move(words)](std::string& text) {
+        if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
+        return fmt::format("{} is not one of {}", text, fmt::join(words, ", "));
+      },
+      "");
+}
+
+CLI::Option* AddPidsOption(CLI::App& verb, std::vector<int>& pids, const std::string& description) {
+  return verb.add_option("-p,--pid", pids, description)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(Whole(INT_MAX))
+      ->type_name("PID[,PID]");
 }
 
 void AddDialectOption(CLI::App& verb, lang::Dialect& dialect) {
@@ -162,10 +194,11 @@ void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options) {
             "(kernel uprobes, which every process hits)");
   verb.add_option("--max-active", options.max_active,
                   "Return probe instances at once, where a definition says nothing")
+      ->check(Whole(UINT32_MAX))
       ->type_name("N");
   verb.add_option("--string-limit", options.string_limit,
                   "Longest string in bytes (4096, at most 1048576)")
-      ->check(CLI::Range(1u, 1u << 20))
+      ->check(Whole(1u << 20))
       ->type_name("BYTES");
   verb.add_option("--filter", options.filter,
                   "Record only hits that pass, e.g. 'size > 4096 && COMM ~ \"redis*\"'; holds for "
@@ -235,7 +268,7 @@ void AddStreamOptions(CLI::App& verb, StreamOptions& options) {
       ->check(Positive())
       ->type_name("SECONDS");
   verb.add_option("--count", options.count, "Stop after so many events")
-      ->check(Positive())
+      ->check(Whole())
       ->type_name("N");
 }
 
@@ -245,7 +278,7 @@ void AddJsonOption(CLI::App& verb, bool& json) {
 
 void AddTargetOption(CLI::App& verb, TargetOption& target) {
   auto* pid = verb.add_option("-p,--pid", target.pid, "Process id of an attached target")
-                  ->check(Positive())
+                  ->check(Whole(INT_MAX))
                   ->type_name("PID");
   verb.add_option("--target", target.name, "Resource name: targets/PID-START")
       ->excludes(pid)

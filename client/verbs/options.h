@@ -16,8 +16,13 @@ namespace probed::client {
 CLI::App* AddVerb(CLI::App& app, Invocation& invocation, const std::string& name,
                   const std::string& description, std::function<int(Talk&)> run);
 
-// For option->check(): CLI11's own speaks in 300 digits.
+// For option->check(), in our own words: CLI11's speak in 300 digits. A number above 0, with or
+// without a fraction; a whole one from 1 to `most`; one of `words`.
 CLI::Validator Positive();
+CLI::Validator Whole(uint64_t most = UINT64_MAX);
+CLI::Validator OneOf(std::vector<std::string> words);
+// Pids, separated by commas, into a vector of them.
+CLI::Option* AddPidsOption(CLI::App& verb, std::vector<int>& pids, const std::string& description);
 
 void AddDialectOption(CLI::App& verb, lang::Dialect& dialect);
 

@@ -1,21 +1,24 @@
 #include "client/verbs/process_options.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <fstream>
+#include <iterator>
+#include <optional>
 
+#include "client/newcomers.h"
+#include "client/stop_watch.h"
 #include "client/typed_places.h"
 #include "client/verbs/options.h"
 
 namespace probed::client {
 namespace {
-
-// Of one call, less than the shortest --timeout; the next begins when it has found nothing.
-constexpr int kWaitNanoseconds = 500'000'000;
 
 Result<uint32_t> UserId(const std::string& user) {
   uint32_t id = 0;
@@ -63,6 +66,32 @@ int ParentOf(int pid) {
   return 0;
 }
 
+std::vector<int> WithoutRepeats(const std::vector<int>& pids) {
+  std::vector<int> once;
+  for (int pid : pids)
+    if (std::find(once.begin(), once.end(), pid) == once.end()) once.push_back(pid);
+  return once;
+}
+
+// Those that run already.
+Reply<std::vector<int>> FindNow(const ProcessOptions& options,
+                                const v1::FindProcessesRequest& selection, Api& api,
+                                Signals* signals, Talk& talk) {
+  std::optional<EndOnInterrupt> nothing_yet;
+  if (signals != nullptr) nothing_yet.emplace(*signals);
+  auto found = api.FindProcesses(selection);
+  if (!found) return tl::unexpected(std::move(found).error());
+  std::vector<int> pids;
+  for (const auto& process : found->processes()) {
+    if (!IsNotMeant(options, process.pid())) {
+      pids.push_back(process.pid());
+    } else if (process.pid() != ::getpid()) {
+      talk.Note(fmt::format("{} ({}) is left out: it waits for us", process.pid(), process.comm()));
+    }
+  }
+  return pids;
+}
+
 }  // namespace
 
 bool IsNotMeant(const ProcessOptions& options, int pid) {
@@ -76,10 +105,7 @@ bool IsNotMeant(const ProcessOptions& options, int pid) {
 }
 
 void AddProcessOptions(CLI::App& verb, ProcessOptions& options) {
-  auto* pids = verb.add_option("-p,--pid", options.pids, "Process ids, separated by commas")
-                   ->delimiter(',')
-                   ->check(Positive())
-                   ->type_name("PID[,PID]");
+  auto* pids = AddPidsOption(verb, options.pids, "Process ids, separated by commas");
   auto add = [&](const char* option, std::string& value, const char* description,
                  const char* type) {
     verb.add_option(option, value, description)->excludes(pids)->type_name(type);
@@ -119,31 +145,25 @@ Result<v1::FindProcessesRequest> SelectionOf(const ProcessOptions& options) {
 }
 
 Reply<std::vector<int>> FindPids(const ProcessOptions& options, double most_seconds,
-                                 v1::FindProcessesRequest selection, Api& api, Talk& talk) {
-  if (!options.pids.empty()) return options.pids;
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = Clock::now();
-  const auto is_over = [&] {
-    return most_seconds > 0 &&
-           std::chrono::duration<double>(Clock::now() - begin).count() >= most_seconds;
-  };
-  for (bool waiting = false;; waiting = true) {
-    auto found = api.FindProcesses(selection);
-    if (!found) return tl::unexpected(std::move(found).error());
-    std::vector<int> pids;
-    for (const auto& process : found->processes()) {
-      if (!IsNotMeant(options, process.pid())) {
-        pids.push_back(process.pid());
-      } else if (!waiting && process.pid() != ::getpid()) {
-        talk.Note(
-            fmt::format("{} ({}) is left out: it waits for us", process.pid(), process.comm()));
-      }
-    }
-    if (!pids.empty()) return pids;
-    const bool goes_on = (options.wait || options.others_come()) && !is_over();
-    if (!goes_on) return tl::unexpected(NoSuchProcess(options));
-    if (!waiting) talk.Note(fmt::format("waiting for a process that has {}", Describe(options)));
-    selection.mutable_wait()->set_nanos(kWaitNanoseconds);
+                                 const v1::FindProcessesRequest& selection, Api& api,
+                                 Signals* signals, Talk& talk) {
+  if (!options.pids.empty()) return WithoutRepeats(options.pids);
+  auto found = FindNow(options, selection, api, signals, talk);
+  if (!found || !found->empty()) return found;
+  if (!options.wait && !options.others_come()) return tl::unexpected(NoSuchProcess(options));
+  talk.Note(fmt::format("waiting for a process that has {}", Describe(options)));
+  Newcomers newcomers(api.WatchProcesses(selection));
+  const auto end = DurationEnd(most_seconds);
+  while (true) {
+    for (const auto& process : newcomers.Take())
+      if (!IsNotMeant(options, process.pid())) found->push_back(process.pid());
+    if (!found->empty()) return found;
+    if (auto error = newcomers.TakeError()) return tl::unexpected(*std::move(error));
+    if (signals != nullptr && TakeSignals(*signals, nullptr)) return found;
+    if (std::chrono::steady_clock::now() >= end) return tl::unexpected(NoSuchProcess(options));
+    pollfd fds[] = {{signals != nullptr ? signals->fd() : -1, POLLIN, 0},
+                    {newcomers.fd(), POLLIN, 0}};
+    ::poll(fds, std::size(fds), TimeoutUntil(end));
   }
 }
 

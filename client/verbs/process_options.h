@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "client/api.h"
+#include "client/signals.h"
 #include "client/talk.h"
 
 namespace probed::client {
@@ -38,9 +39,12 @@ Result<v1::FindProcessesRequest> SelectionOf(const ProcessOptions& options);
 // unless they were named by number.
 bool IsNotMeant(const ProcessOptions& options, int pid);
 
-// Their pids, at least one. With `wait`, or when others may come, this waits until there is one,
-// for so many seconds; 0: without end. NO_SUCH_PROCESS, and what the daemon refuses.
+// Their pids. With `wait`, or when others may come, this waits until there is one, for so many
+// seconds (0: without end) or until an interrupt is among `signals`: then there is none. Without
+// `signals` an interrupt does what it does by default. NO_SUCH_PROCESS, and what the daemon
+// refuses.
 Reply<std::vector<int>> FindPids(const ProcessOptions& options, double most_seconds,
-                                 v1::FindProcessesRequest selection, Api& api, Talk& talk);
+                                 const v1::FindProcessesRequest& selection, Api& api,
+                                 Signals* signals, Talk& talk);
 
 }  // namespace probed::client

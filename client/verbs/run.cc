@@ -45,8 +45,8 @@ class Runner {
     nothing_yet.reset();
     if (!ready) return Abandon(ready.error());
     if (auto released = command_.Release(); !released.ok()) {
-      static_cast<void>(session_.Finish());
       talk_.Fail(released.error());
+      session_.Abandon();
       return static_cast<int>(ExecExitCode(released.error()));
     }
     return Watch(output);
@@ -73,7 +73,7 @@ class Runner {
   int Abandon(const RemoteError& error) {
     ExitCode code = talk_.Fail(error);
     connection_lost_ = code == ExitCode::kConnect;
-    static_cast<void>(session_.Finish());
+    session_.Abandon();
     return static_cast<int>(code);
   }
 

@@ -180,7 +180,7 @@ void AddSymbols(CLI::App& app, Invocation& invocation) {
   verb->add_option("--path", options->path, "One file; without: all modules of the target")
       ->type_name("FILE");
   verb->add_option("--limit", options->limit, "At most so many (1000)")
-      ->check(Positive())
+      ->check(Whole())
       ->type_name("N");
   verb->add_flag("--modules", options->modules, "List the target's modules instead");
   AddJsonOption(*verb, options->json);

@@ -25,6 +25,12 @@ Error AllHaveEnded() {
           .metadata = {}};
 }
 
+// An interrupt ends a trace well, also one that has not begun.
+ExitCode NoneCame(Talk& talk) {
+  talk.Note("no process came");
+  return ExitCode::kOk;
+}
+
 bool NothingAttached(ExitCode code) {
   return code != ExitCode::kOk && code != ExitCode::kPartial;
 }
@@ -69,7 +75,7 @@ ExitCode SetUp(const TraceOptions& options, const std::vector<int>& pids,
   const auto& targets = session.targets();
   const std::string program = targets.empty() ? "" : targets.front().executable();
   ExitCode code = talk.Fail(options.definitions.AsTyped(lines, program, begun.error()));
-  static_cast<void>(session.Finish());
+  session.Abandon();
   return code;
 }
 
@@ -101,13 +107,14 @@ ExitCode TraceTargets(const TraceOptions& options,
                       Talk& talk) {
   auto output = OpenStreamOutput(options.stream);
   if (!output.ok()) return talk.Fail(output.error());
+  auto pids = selection ? FindPids(options.processes, options.stream.duration_seconds, *selection,
+                                   api, &signals, talk)
+                        : Reply<std::vector<int>>();
+  if (!pids) return talk.Fail(pids.error());
+  if (selection && pids->empty()) return NoneCame(talk);
   TracingSession session(api, talk);
   if (options.processes.others_come()) session.ExpectOthers();
   std::optional<EndOnInterrupt> nothing_yet(std::in_place, signals);
-  auto pids = selection ? FindPids(options.processes, options.stream.duration_seconds, *selection,
-                                   api, talk)
-                        : Reply<std::vector<int>>();
-  if (!pids) return talk.Fail(pids.error());
   ExitCode attached = SetUp(options, *pids, lines, session, *output, talk);
   nothing_yet.reset();
   if (NothingAttached(attached)) return attached;

@@ -83,11 +83,8 @@ void AddWatch(CLI::App& app, Invocation& invocation) {
       AddVerb(app, invocation, "watch",
               "Print the events of probes that are already there; changes nothing.",
               [options, &invocation](Talk& talk) { return Connected(*options, invocation, talk); });
-  verb->add_option("-p,--pid", options->pids,
-                   "Only these attached processes, separated by commas; ends when they do")
-      ->delimiter(',')
-      ->check(Positive())
-      ->type_name("PID[,PID]");
+  AddPidsOption(*verb, options->pids,
+                "Only these attached processes, separated by commas; ends when they do");
   verb->add_option("--target", options->targets, "The same by resource name: targets/PID-START")
       ->type_name("NAME");
   verb->add_option("--probe", options->probes,
@@ -95,6 +92,7 @@ void AddWatch(CLI::App& app, Invocation& invocation) {
       ->type_name("NAME");
   verb->add_option("--queue-bytes", options->queue_bytes,
                    "Bytes that the daemon queues for us before it drops (33554432)")
+      ->check(Whole())
       ->type_name("BYTES");
   verb->add_flag("--drop-newest", options->drop_newest,
                  "When the queue is full drop new events instead of the oldest");

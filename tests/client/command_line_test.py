@@ -51,6 +51,22 @@ class ExitCodes(unittest.TestCase):
     def test_words_of_a_choice_are_listed(self):
         self.expect(USAGE, "watch", "--format", "xml", pattern="json, trace")
 
+    def test_what_is_missing_is_named(self):
+        for words, text in ((["detach"], "(?s)which target.*--pid PID"),
+                            (["explain"], "explain needs a PLACE: PATH:0xOFFSET"),
+                            (["detach", "--pid"], r"--pid needs a value: PID\[,PID\]"),
+                            (["watch", "--count", "1.5"], "1.5 is not a number from 1 to"),
+                            (["watch", "--queue-bytes", "x"], "x is not a number from 1 to"),
+                            (["attach", "--pid", "99999999999"], "99999999999 is not a number"),
+                            (["kernel", "foo"], "foo is not one of list, blacklist"),
+                            (["attach", "-p", "1", "p:x /bin/x:main"], "try: -e 'p:x /bin/x:main'"),
+                            (["list", "12"], "try: --pid 12"),
+                            (["run", "ls", "-l"], r"try: probectl run .* -- ls -l"),
+                            (["run", "-e", "p /bin/x:1", "ls"], r"try: probectl run .* -- ls$")):
+            with self.subTest(words):
+                err = self.expect(USAGE, *words, pattern=text).err
+                self.assertNotRegex(err, "required|Could not convert|Exactly|POSITIVE")
+
     def test_help_and_version(self):
         self.assertIn("attach", self.expect(OK, "--help").out)
         self.assertRegex(self.expect(OK, "--version").out, r"^probectl \d+\.\d+\.\d+\n$")

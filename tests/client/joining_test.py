@@ -96,6 +96,24 @@ class Joining(unittest.TestCase):
                 self.assertEqual(session.finish(20), 5, session.err)
                 self.assertIn("why: NO_SUCH_PROCESS", session.err)
 
+    def test_an_interrupt_ends_the_waiting(self):
+        """Nothing has begun: there is nothing to clean up, nor to complain about."""
+        for way in ("--join", "--wait"):
+            for signal_number in (signal.SIGINT, signal.SIGTERM):
+                with self.subTest(way=way, signal=signal_number):
+                    session = self.attach("--name", "no-such-name", way)
+                    session.wait_for("waiting for a process that has --name", stream="err")
+                    session.signal(signal_number)
+                    self.assertEqual(session.finish(20), 0, session.err)
+                    self.assertEqual(session.err.splitlines()[1:], ["probectl: no process came"])
+
+    def test_the_end_of_the_daemon_ends_the_waiting(self):
+        with Daemon() as daemon:
+            session = self.attach("--name", "no-such-name", "--wait", "--address", daemon.address)
+            session.wait_for("waiting for a process that has --name", stream="err")
+            daemon.program.signal(signal.SIGTERM)
+            self.assertEqual(session.finish(30), 3, session.err)
+
     def interrupt(self, session):
         session.signal(signal.SIGINT)
         self.assertEqual(session.finish(20), 0, session.err)
@@ -138,6 +156,12 @@ class Joining(unittest.TestCase):
             self.assertEqual(tracer_of(other.pid), 0)
         self.interrupt(session)
         self.assert_summary(session, processes=4)
+        name = re.escape(Path(self.path).name[:15])
+        self.assertIn(f"attached to {first.pid} (", session.err)
+        for joined in (second, third, fourth):
+            self.assertRegex(session.err, rf"(?m)^probectl: joined {joined.pid} \({name}\)$")
+        for ended in (first, second, third):
+            self.assertRegex(session.err, rf"(?m)^probectl: {ended.pid} \({name}\) ended$")
         wait_until(lambda: is_running_free(fourth.pid), 10, "the last runs free")
         self.assertEqual(maps.changed_text(fourth.pid), [])
         self.assertEqual(fourth.finish(20), 0)

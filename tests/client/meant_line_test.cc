@@ -24,11 +24,20 @@ TEST(MeantLine, OfOtherToolsAndOfTheKernelsFunctions) {
   EXPECT_EQ(meant("uprobe:/bin/x:main"), "p /bin/x:main");
   EXPECT_EQ(meant("uprobe:/bin/x:main /arg0 > 1/ { printf(\"x\") }"), "p /bin/x:main");
   EXPECT_EQ(meant("uretprobe:libc:malloc"), "r libc:malloc");
+  EXPECT_EQ(meant("uprobe:/bin/x:main { }"), "p /bin/x:main");
   EXPECT_EQ(meant("/bin/x:main"), "p /bin/x:main");
   EXPECT_EQ(meant("libc.so.6:malloc size=%di"), "p libc.so.6:malloc size=%di");
   EXPECT_EQ(meant("prog:work"), "p prog:work");
-  for (const char* line : {"", "p", "p /bin/x:main", "p 0xffffffff81000000", "-:g/e", "p mod:sym",
-                           "t:x sched_switch", "malloc"})
+  EXPECT_EQ(meant("p my/w /bin/x:main n=%di"), "p:my/w /bin/x:main n=%di");
+  EXPECT_EQ(meant("r8 w x:main"), "r8:w x:main");
+  EXPECT_EQ(meant("my/w /bin/x:main"), "p:my/w /bin/x:main");
+  EXPECT_EQ(meant("P:my/w ./x:main n=%di"), "p:my/w ./x:main n=%di");
+  EXPECT_EQ(meant("R:w ./x:main"), "r:w ./x:main");
+  EXPECT_EQ(meant("p:my/w work n=%di:u64"), "p:my/w /bin/prog:work n=%di:u64");
+  for (const char* line :
+       {"", "p", "p /bin/x:main", "p 0xffffffff81000000", "-:g/e", "p mod:sym", "t:x sched_switch",
+        "malloc", "t:x", "t:sched_switch", "f:x vfs_read", "f:vfs_read", "e:x sched.y", "s:x",
+        "r:readline", "q:x", "sched:nosuch", "r:", "p:x n=%di:u64"})
     EXPECT_EQ(meant(line), "") << line;
 }
 

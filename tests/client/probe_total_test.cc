@@ -30,6 +30,17 @@ TEST(ProbeTotal, EveryHitIsAccountedFor) {
       << "another reader has lost some";
 }
 
+TEST(ProbeTotal, OfADeletedProbeOnlyWhatWasShownIsKnown) {
+  ProbeTotal total = Total(0, 0, 0, 0, 209);
+  total.deleted = true;
+  const std::string text = "  p:g/e  shown 209  (deleted meanwhile, with its counters)";
+  EXPECT_EQ(DescribeTotal(total, ""), text);
+  std::vector<ProbeTotal> totals{Total(10, 10, 0, 0, 10)};
+  total.shown = 199;
+  AddTo(totals, total);
+  EXPECT_EQ(DescribeTotal(totals[0], ""), text) << "the hits of one are not all";
+}
+
 TEST(ProbeTotal, AddsUpWhatIsOfOneDefinition) {
   std::vector<ProbeTotal> totals;
   AddTo(totals, Total(10, 10, 0, 4, 6));

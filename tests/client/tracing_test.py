@@ -11,6 +11,7 @@ import unittest
 from pathlib import Path
 
 from support import elf, maps, probectl, trace
+from support.daemon import Daemon
 from support.paths import PROBECTL, target
 from support.process import Program, is_running_free, status
 from support.wait import wait_until
@@ -36,9 +37,11 @@ class Run(unittest.TestCase):
     def test_commands_that_cannot_run(self):
         missing = probectl.probectl("run", "--", "no-such-command-here")
         self.assertEqual(missing.code, 127, missing.err)
-        self.assertIn("no-such-command-here", missing.err)
+        self.assertRegex(missing.err, "^probectl: error: cannot run no-such-command-here: ")
         unusable = probectl.probectl("run", "--", "/etc/passwd")
         self.assertEqual(unusable.code, 126, unusable.err)
+        for result in (missing, unusable):
+            self.assertNotIn("events in", result.err, "nothing ran")
 
     def test_refused_definition_runs_nothing(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -89,6 +92,12 @@ class Files(unittest.TestCase):
         self.assertEqual((place["symbol"], place["mechanism"]), ("readline+0x0", "optimized"))
         truth = elf.load("/usr/bin/bash").symbols["readline"]
         self.assertEqual((place["offset"], place["function_size"]), (truth.offset, truth.size))
+
+    def test_a_suggestion_is_made_once(self):
+        result = probectl.probectl("explain", "/usr/bin/bash:raedline")
+        self.assertEqual(result.code, 5, result.err)
+        self.assertEqual(result.err.count("did you mean"), 1, result.err)
+        self.assertRegex(result.err, r"(?m)^  did you mean: .*\breadline\b")
 
     def test_symbols(self):
         result = probectl.probectl("symbols", "--path", "/usr/bin/bash", "readline")
@@ -243,6 +252,62 @@ class Attach(unittest.TestCase):
             self.assertIn("w: (0x", session.stdout.readline())
             session.stdout.close()
             self.assertEqual(session.wait(20), 0, session.stderr.read())
+        self.assert_unharmed()
+
+    def test_a_pid_that_is_named_twice_is_one(self):
+        pid = self.program.pid
+        result = probectl.probectl("attach", "--pid", f"{pid},{pid}", "-e", self.definition,
+                                   "--count", "3")
+        self.assertEqual(result.code, 0, result.err)
+        self.assertIn(", 1 probe\n", result.err)
+        self.assert_unharmed()
+
+    def test_the_summary_tells_of_a_deleted_probe(self):
+        with Daemon() as daemon:
+            with probectl.Attached(self.program.pid, [self.definition, f"p:e/x {self.path}:main"],
+                                   address=daemon.address) as session:
+                session.wait_for_records(5)
+                self.assertEqual(daemon.run("delete", "e/w").code, 0)
+                self.assertEqual(session.detach(), 0)
+                shown = len(session.records)
+                self.assertIn(f"p:e/w  shown {shown}  (deleted meanwhile", session.program.err)
+                self.assertIn("p:e/x  hits 0  shown 0 ", session.program.err)
+        self.assert_unharmed()
+
+    def test_what_is_listed_after_a_detach(self):
+        with Daemon() as daemon:
+            pid = str(self.program.pid)
+            target = daemon.run("attach", "--pid", pid).out.strip()
+            daemon.run("define", "--pid", pid, "-e", self.definition, "-e",
+                       f"p:e/other {self.path}:main")
+            self.assertEqual(len(daemon.run("list").out.splitlines()), 2)
+            self.assertEqual(daemon.run("detach", "--pid", pid).code, 0)
+            self.assertEqual(daemon.run("list").out, "")
+            gone = daemon.run("list", "--target", target).out.splitlines()
+            self.assertEqual(len(gone), 2)
+            for line in gone:
+                self.assertRegex(line, r"  gone  .*\(the process was detached\)$")
+            self.assertIn("w", daemon.run("profile").out, "the last counters")
+        self.assert_unharmed()
+
+    def test_the_reason_is_that_of_the_probes_that_are_there(self):
+        """One that was filtered by COMM can be no jump; another, after it, can."""
+        with Daemon() as daemon:
+            pid = str(self.program.pid)
+            daemon.run("attach", "--pid", pid)
+            define = ("define", "--pid", pid, "-e")
+            daemon.run(*define, self.definition, "--filter", "COMM == 'x'")
+            daemon.settled_sites()
+            self.assertIn("COMM needs the daemon", daemon.run("list").out)
+            second = daemon.run(*define, self.definition.replace("e/w", "e/x")).out
+            self.assertNotIn("COMM", second)
+            daemon.settled_sites()
+            for line in daemon.run("list").out.splitlines():
+                self.assertIn("so for all 2 probes", line)
+            self.assertEqual(daemon.run("delete", "e/w").code, 0)
+            daemon.run(*define, self.definition.replace("e/w", "e/y"))
+            daemon.settled_sites()
+            self.assertNotIn("COMM", daemon.run("list").out)
         self.assert_unharmed()
 
     def test_killed_client_leaves_nothing(self):
