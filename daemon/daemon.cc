@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "daemon/canary.h"
 #include "daemon/event_loop.h"
 #include "daemon/guard.h"
 #include "daemon/journal_file.h"
@@ -50,6 +51,14 @@ Sessions::Actions ActionsOn(engine::Engine& engine) {
       [&engine](const std::vector<event::ProbeId>& probes) { return engine.DeleteProbes(probes); }};
 }
 
+Result<Guard> StartGuard(engine::Engine& engine, int journal, const Canary& canary) {
+  PROBED_TRY(const UniqueFd tracer_end, engine.TracerEnd());
+  return Guard::Start({.journal = journal,
+                       .tracer = engine.tracer(),
+                       .tracer_end = tracer_end.get(),
+                       .canary = canary.end()});
+}
+
 void SweepKernel() {
   const auto report = engine::Engine::SweepKernel();
   for (const Error& error : report.errors)
@@ -76,11 +85,12 @@ std::vector<std::string> BootLines(const DefinitionsConfig& config) {
 
 // Members end in reverse order: sockets, calls, sessions, and last the engine, which detaches.
 struct Daemon::State {
-  State(DaemonOptions given, UniqueFd signal_fd, UniqueFd patches, Guard started_guard,
-        std::unique_ptr<engine::Engine> started)
+  State(DaemonOptions given, UniqueFd signal_fd, UniqueFd patches, Canary started_canary,
+        Guard started_guard, std::unique_ptr<engine::Engine> started)
       : options(std::move(given)),
         signals(std::move(signal_fd)),
         journal(std::move(patches)),
+        canary(std::move(started_canary)),
         guard(std::move(started_guard)),
         engine(std::move(started)),
         boot(options.private_fd ? std::vector<std::string>()
@@ -106,6 +116,7 @@ struct Daemon::State {
   DaemonOptions options;
   UniqueFd signals;
   UniqueFd journal;
+  Canary canary;
   Guard guard;
   int short_lived_guards = 0;
   std::unique_ptr<engine::Engine> engine;
@@ -139,13 +150,14 @@ Result<std::unique_ptr<Daemon>> Daemon::Start(DaemonOptions options, UniqueFd si
   const std::optional<int> private_fd = options.private_fd;
   const std::string directory = private_fd ? "" : RuntimeDirectory();
   PROBED_TRY(UniqueFd journal, CreateJournal(directory));
-  PROBED_TRY(Guard guard, Guard::Start(journal.get()));
   PROBED_TRY(auto engine, engine::Engine::Create(ToEngineOptions(
                               options.config.limits, options.config.optimization, journal.get())));
+  PROBED_TRY(Canary canary, Canary::Start());
+  PROBED_TRY(Guard guard, StartGuard(*engine, journal.get(), canary));
   CleanLeftovers(directory, *engine);
   SweepKernel();
   auto state = std::make_unique<State>(std::move(options), std::move(signals), std::move(journal),
-                                       std::move(guard), std::move(engine));
+                                       std::move(canary), std::move(guard), std::move(engine));
   state->boot.DefineInKernel(*state->engine);
   PROBED_RETURN_IF_ERROR(state->loop.Open());
   PROBED_RETURN_IF_ERROR(state->WatchSignals());
@@ -244,7 +256,7 @@ Status Daemon::State::WatchGuard() {
 }
 
 Status Daemon::State::StartGuard() {
-  PROBED_TRY(guard, Guard::Start(journal.get()));
+  PROBED_TRY(guard, daemon::StartGuard(*engine, journal.get(), canary));
   return WatchGuard();
 }
 

@@ -15,8 +15,14 @@ namespace probed::daemon {
 
 class Guard {
  public:
-  // `journal` is the daemon's (EngineOptions::patch_journal). Ends by itself when the daemon does.
-  static Result<Guard> Start(int journal);
+  struct Ward {
+    int journal;     // EngineOptions::patch_journal
+    pid_t tracer;    // Engine::tracer()
+    int tracer_end;  // Engine::TracerEnd()
+    int canary;      // Canary::end()
+  };
+  // Ends by itself when the daemon does.
+  static Result<Guard> Start(const Ward& ward);
   Guard(Guard&&) noexcept = default;
   Guard& operator=(Guard&&) noexcept = default;
 
@@ -35,6 +41,6 @@ class Guard {
 
 // The main() of the guard.
 inline constexpr const char* kGuardOption = "--guard";
-int RunGuard();
+int RunGuard(const char* tracer);
 
 }  // namespace probed::daemon

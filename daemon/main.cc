@@ -99,8 +99,8 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   probed::OpenStandardFds();
-  if (argc == 2 && std::strcmp(argv[1], probed::daemon::kGuardOption) == 0) {
-    return probed::daemon::RunGuard();
+  if (argc == 3 && std::strcmp(argv[1], probed::daemon::kGuardOption) == 0) {
+    return probed::daemon::RunGuard(argv[2]);
   }
   int status = probed::daemon::Main(argc, argv);
   std::fflush(nullptr);

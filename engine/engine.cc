@@ -7,6 +7,7 @@
 
 #include "engine/engine_state.h"
 #include "engine/privileges.h"
+#include "engine/sys/pidfd.h"
 
 namespace probed::engine {
 
@@ -68,6 +69,14 @@ Result<void> Engine::SetOptimization(bool enabled) {
 
 bool Engine::optimization() {
   return state_->Run([&] { return state_->controller.optimizer().enabled(); });
+}
+
+pid_t Engine::tracer() const {
+  return state_->tracer->tid();
+}
+
+Result<UniqueFd> Engine::TracerEnd() {
+  return sys::OpenEndOfThread(tracer());
 }
 
 bool Engine::Healthy(std::chrono::milliseconds budget) {

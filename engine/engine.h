@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "engine/event/event.h"
 #include "engine/event/hub.h"
 #include "engine/lang/definition_set.h"
@@ -277,6 +278,11 @@ class Engine {
   // Every site of every target, now and from now on, like the kernel's debug.kprobes-optimization.
   Result<void> SetOptimization(bool enabled);
   bool optimization();
+
+  // The thread that writes to targets. Its end, which may be long before that of a killed process:
+  // nothing in targets is changed from then on.
+  pid_t tracer() const;
+  Result<UniqueFd> TracerEnd();
 
   // Gives back what the dead writer of a patch journal left in processes, and strikes it out.
   SalvageReport Salvage(int patch_journal);

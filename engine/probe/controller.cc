@@ -149,8 +149,7 @@ Result<DetachReport> Controller::TrySalvage(tracee::Process& process,
   };
   for (const auto& [tid, thread] : process.threads())
     LookAtTrapMask(*thread);
-  PROBED_RETURN_IF_ERROR(tracer_->WithAllStopped(process, kStopDeadline, prepare));
-  return Detacher(*tracer_, hits_, optimizer_).Detach(state, [] {});
+  return Detacher(*tracer_, hits_, optimizer_, prepare).Detach(state, [] {});
 }
 
 void Controller::RunHooks(tracee::Stopped& stopped, ProcessState& state, RemoteAddr address) {

@@ -151,6 +151,7 @@ Status Detacher::RestoreAll(std::vector<tracee::Stopped*>& threads, ProcessState
 Status Detacher::Clean(tracee::Stopped& stopped, ProcessState& state, DetachReport& report) {
   bool may_be_inside = false;
   auto leave = [&](std::vector<tracee::Stopped*>& threads) -> Status {
+    if (Prepare prepare = std::exchange(prepare_, {})) PROBED_RETURN_IF_ERROR(prepare(threads));
     may_be_inside = WarnOfSleepers(state.process.threads().size() - threads.size(), report);
     Status restored = RestoreAll(threads, state, report);
     // The program's own action must not see our traps, and our memory goes as well.

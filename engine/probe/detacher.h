@@ -2,6 +2,8 @@
 // Takes everything of ours out of a process. Tracer thread only.
 
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/probe/hit_handler.h"
@@ -13,8 +15,11 @@ namespace probed::probe {
 
 class Detacher {
  public:
-  Detacher(tracee::Tracer& tracer, HitHandler& hits, Optimizer& optimizer)
-      : tracer_(tracer), hits_(hits), optimizer_(optimizer) {}
+  // Done once, before anything else, while every thread is stopped.
+  using Prepare = std::function<Status(std::vector<tracee::Stopped*>&)>;
+
+  Detacher(tracee::Tracer& tracer, HitHandler& hits, Optimizer& optimizer, Prepare prepare = {})
+      : tracer_(tracer), hits_(hits), optimizer_(optimizer), prepare_(std::move(prepare)) {}
 
   // Stops every thread, takes out breakpoints, jumps, hijacked returns and threads that are inside
   // our code, reads every byte back, unmaps our memory and lets the process go, all in one stop. An
@@ -36,6 +41,7 @@ class Detacher {
   tracee::Tracer& tracer_;
   HitHandler& hits_;
   Optimizer& optimizer_;
+  Prepare prepare_;
 };
 
 // The last resort for a process that is let go of although it would not stop: breakpoints and

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -114,6 +115,9 @@ int ExecFirst(const ChildPlan& plan) {
                            int failure) {
   ::syscall(SYS_close_range, 3, ~0u, 1u << 2 /* CLOSE_RANGE_CLOEXEC */);
   ResetSignals();
+  // The right to be preferred is the daemon's.
+  const rlimit none{};
+  ::setrlimit(RLIMIT_NICE, &none);
   char word = 0;
   if (::read(go, &word, 1) != 1 || word != kGo) ::_exit(127);
   int error = 0;

@@ -39,13 +39,14 @@ struct Tracer::State {
   Launcher launcher{registry, attacher, quiescer};
   TaskQueue tasks;
   std::atomic<bool> quit = false;
+  pid_t tid = 0;
   std::thread thread;
   StrayWatch strays;
 };
 
 // The process whose task has made it, or whose thread it is.
 void Tracer::State::TakeStray(pid_t task) {
-  if (!IsStrayOf(sys::CurrentTid(), task)) return;
+  if (!IsStrayOf(tid, task)) return;
   auto status = sys::ReadTaskStatus(task);
   if (!status.ok()) return;
   if (Process* process = registry.FindProcess(status->tgid)) {
@@ -81,10 +82,11 @@ Result<std::unique_ptr<Tracer>> Tracer::Start(Observer& observer) {
   std::promise<Status> started;
   State* running = state.get();
   state->thread = std::thread([running, &started] {
+    running->tid = sys::CurrentTid();
     Status status = running->stops.Start();
     bool ok = status.ok();
     if (ok) {
-      running->strays.Start(sys::CurrentTid(), [running](const std::vector<pid_t>& found) {
+      running->strays.Start(running->tid, [running](const std::vector<pid_t>& found) {
         running->tasks.Add([running, found] { running->TakeStrays(found); });
         running->stops.Wake();
       });
@@ -135,11 +137,18 @@ bool Tracer::OnTracerThread() const {
   return std::this_thread::get_id() == state_->thread.get_id();
 }
 
+pid_t Tracer::tid() const {
+  return state_->tid;
+}
+
+// What has begun before there were tracees is nobody's stray.
 Result<Process*> Tracer::Attach(const AttachRequest& request) {
+  state_->strays.SetWanted(true);
   return state_->attacher.Attach(request);
 }
 
 Result<Process*> Tracer::Launch(const LaunchRequest& request) {
+  state_->strays.SetWanted(true);
   return state_->launcher.Launch(request);
 }
 

@@ -30,6 +30,7 @@ class Tracer {
   void Call(const std::function<void()>& task);
   void Post(std::function<void()> task);
   bool OnTracerThread() const;
+  pid_t tid() const;  // of the tracer thread
 
   // All below: tracer thread only (inside Call/Post or an Observer callback).
 

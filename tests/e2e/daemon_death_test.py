@@ -1,5 +1,6 @@
 """The daemon is killed: targets live on, and everything of ours leaves them."""
 
+import contextlib
 import mmap
 import os
 import random
@@ -127,6 +128,20 @@ def the_guard_of(daemon):
     return wait_until(lambda: guards_of(daemon), 10, "a guard")[0]
 
 
+@contextlib.contextmanager
+def hurry():
+    """What is measured is not to wait for the program's threads, two of which fill two CPUs."""
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, -20)
+    except PermissionError:
+        pass
+    try:
+        yield
+    finally:
+        os.setpriority(os.PRIO_PROCESS, 0, before)
+
+
 class DaemonDeath(unittest.TestCase):
     def kill_one(self, hammer, switch):
         """Returns hits a second, and seconds until the program's bytes are its own again."""
@@ -142,10 +157,13 @@ class DaemonDeath(unittest.TestCase):
                 calls = (sum(hammer.calls()) - before) / (time.monotonic() - begin)
                 self.assertTrue(hammer.catches_traps())
                 guard = the_guard_of(daemon.program.pid)
-                os.kill(daemon.program.pid, signal.SIGKILL)
-                begin = time.monotonic()
-                wait_until(lambda: hammer.site_bytes() == hammer.original, 20, "own bytes")
-                needed = time.monotonic() - begin
+                with hurry():
+                    begin = time.monotonic()
+                    os.kill(daemon.program.pid, signal.SIGKILL)
+                    while hammer.site_bytes() != hammer.original:
+                        self.assertLess(time.monotonic(), begin + 20, "own bytes")
+                        time.sleep(0.001)
+                    needed = time.monotonic() - begin
                 wait_until(lambda: has_ended(guard), 20, "the guard ends by itself")
         # A call of all hits four functions and sum 4.5 times on average, and returns 5.5 times.
         return calls * 14, needed
@@ -163,7 +181,8 @@ class DaemonDeath(unittest.TestCase):
             self.assertEqual(hammer.program.finish(10), 0)
         times.sort()
         print(f"\n{len(times)} deaths, {sum(rates) / len(rates):.0f} hits/s; bytes back after "
-              f"{times[len(times) // 2] * 1000:.1f} ms (median), {times[-1] * 1000:.1f} ms (most)")
+              f"{times[len(times) // 2] * 1000:.1f} ms (median), {times[-1] * 1000:.1f} ms (most), "
+              f"{sum(time_ <= 0.1 for time_ in times)} times within 100 ms")
 
     def test_killed_under_load(self):
         self.kill_under_load("off")
