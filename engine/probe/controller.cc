@@ -225,16 +225,19 @@ tracee::ChildChoice Controller::OnFork(tracee::Process& parent, tracee::Process&
 
 // Nobody follows it. It waits at the first breakpoint of ours, sent back to it by our handler,
 // until it is made clean as if its tracer had died.
-void Controller::OnStray(tracee::Process& parent, pid_t child) {
+bool Controller::OnStray(tracee::Process& parent, pid_t child) {
   constexpr std::chrono::milliseconds kDeadline{1000};
   const ProcessState* state = ProcessState::Of(parent);
   auto memory = sys::ProcessMemory::Open(child);
   auto stat = sys::ReadTaskStat(child);
-  if (state == nullptr || !memory.ok() || !stat.ok()) return;
-  if (!state->rescue.StandsIn(*memory)) return;
+  if (state == nullptr || !memory.ok() || !stat.ok()) return true;
+  if (!state->rescue.StandsIn(*memory)) return true;
   JournaledProcess left = DescribeCopy(*state, child, stat->start_ticks);
   auto attached = tracer_->Attach({.pid = child, .deadline = kDeadline});
-  if (attached.ok() && !Salvage(**attached, left).ok()) Abandon(**attached);
+  if (!attached.ok()) return false;
+  if (Salvage(**attached, left).ok()) return true;
+  Abandon(**attached);
+  return false;
 }
 
 bool Controller::OnVfork(tracee::Process& parent, pid_t) {

@@ -53,7 +53,7 @@ class Controller final : public tracee::Observer {
   tracee::Resumption OnExec(tracee::Stopped& stopped) override;
   tracee::ChildChoice OnChildExec(tracee::Process& parent, tracee::Process& child,
                                   tracee::Stopped& child_stopped) override;
-  void OnStray(tracee::Process& parent, pid_t child) override;
+  bool OnStray(tracee::Process& parent, pid_t child) override;
   tracee::Resumption OnSyscall(tracee::Stopped& stopped, bool is_exit) override;
   void OnAbandon(tracee::Process& process) override;
   void OnExit(tracee::Process& process, int wait_status) override;

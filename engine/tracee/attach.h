@@ -29,8 +29,8 @@ class Attacher {
   // Every thread, or an error and none.
   Result<Process*> Attach(const AttachRequest& request);
   // See Seizer.
-  void TakeStray(Process& process, pid_t task, Thread::Role role) {
-    seizer_.TakeStray(process, task, role);
+  bool TakeStray(Process& process, pid_t task, Thread::Role role) {
+    return seizer_.TakeStray(process, task, role);
   }
   // Stops all, leaves all. Threads that cannot be stopped now are left at their next stop.
   void LeaveStopped(Process& process);

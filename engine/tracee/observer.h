@@ -45,8 +45,8 @@ class Observer {
   // After an exec of a followed vfork child, likewise, for a Process that is new to the observer.
   virtual ChildChoice OnChildExec(Process& parent, Process& child, Stopped& child_stopped) = 0;
   // A process that one of `parent` has made and nobody traces (CLONE_UNTRACED): its memory is a
-  // copy, patches and all. Outside of all stops.
-  virtual void OnStray(Process&, pid_t) {}
+  // copy, patches and all. Outside of all stops. False: it could not be dealt with now.
+  virtual bool OnStray(Process&, pid_t) { return true; }
   // A syscall-stop, only when the thread was resumed with kSyscall. is_exit: the call has returned.
   virtual Resumption OnSyscall(Stopped& stopped, bool is_exit) = 0;
   // The process is about to be let go of although it may still run: take out of its memory what can

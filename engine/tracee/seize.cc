@@ -96,15 +96,16 @@ Status Seizer::SeizeSharers(Process& process, Round& round) {
 }
 
 // What an exec has renamed meanwhile (TakeRenamed) has taken the leader's id.
-void Seizer::TakeStray(Process& process, pid_t task, Thread::Role role) {
-  if (!stops_.Seize(task, TraceOptions(), MonotonicNow() + kExecPatienceNs).ok()) return;
+bool Seizer::TakeStray(Process& process, pid_t task, Thread::Role role) {
+  if (!stops_.Seize(task, TraceOptions(), MonotonicNow() + kExecPatienceNs).ok()) return false;
   bool is_thread = role == Thread::Role::kThread;
-  if (is_thread && !sys::IsTaskOf(process.pid(), task)) return (void)TakeRenamed(process);
+  if (is_thread && !sys::IsTaskOf(process.pid(), task)) return TakeRenamed(process).ok();
   Thread& thread = registry_.AddThread(process, task, role);
   thread.follow_exec = process.follow_children();
   process.CheckSeccomp(task);
   thread.park = process.held();
   if (thread.park) thread.Interrupt();
+  return true;
 }
 
 Status Seizer::Seize(Process& process, pid_t tid, Thread::Role role, Round& round) {

@@ -25,9 +25,9 @@ class Seizer {
   // why the kernel refuses. What was taken before an error stays taken.
   Status SeizeAll(Process& process, uint64_t deadline_ns);
 
-  // A task that runs in its memory and that nobody traces. One that is ending, or in an exec, is
-  // passed over.
-  void TakeStray(Process& process, pid_t task, Thread::Role role);
+  // A task that runs in its memory and that nobody traces. False: it cannot be had, as one that is
+  // ending, or in an exec.
+  bool TakeStray(Process& process, pid_t task, Thread::Role role);
 
  private:
   enum class Outcome : uint8_t { kTaken, kPassedOver, kTryAgain };

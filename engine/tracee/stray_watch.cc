@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
+#include "base/clock.h"
 #include "engine/sys/proc.h"
 
 namespace probed::tracee {
@@ -11,15 +13,18 @@ namespace {
 constexpr std::chrono::milliseconds kInterval{50};
 // Of a machine that makes more between two looks, the latest are looked at.
 constexpr pid_t kMostLookedAt = 4096;
+// Each try may keep the tracer for a while.
+constexpr std::chrono::seconds kPause{5};
 
 }  // namespace
 
-bool IsStrayOf(pid_t tracer, pid_t task) {
+Stray LookAtStray(pid_t tracer, pid_t task) {
   auto status = sys::ReadTaskStatus(task);
-  if (!status.ok() || status->tracer_pid != 0) return false;
-  if (status->state == 'Z' || status->state == 'X') return false;
+  if (!status.ok() || status->tracer_pid == tracer) return Stray::kNone;
+  if (status->state == 'Z' || status->state == 'X') return Stray::kNone;
   auto maker = sys::ReadTaskStatus(status->tgid != task ? status->tgid : status->parent_pid);
-  return maker.ok() && maker->tracer_pid == tracer;
+  if (!maker.ok() || maker->tracer_pid != tracer) return Stray::kNone;
+  return status->tracer_pid == 0 ? Stray::kFree : Stray::kTracedByOthers;
 }
 
 void StrayWatch::Start(pid_t tracer, OnFound found) {
@@ -57,9 +62,31 @@ std::vector<pid_t> StrayWatch::Look() {
   last_ = now;
   std::vector<pid_t> strays;
   for (pid_t task = std::max(first, now - kMostLookedAt + 1); task <= now; ++task) {
-    if (IsStrayOf(tracer_, task)) strays.push_back(task);
+    const Stray found = LookAtStray(tracer_, task);
+    if (found == Stray::kFree) strays.push_back(task);
+    if (found == Stray::kTracedByOthers) Postpone(task, kInterval);
   }
+  LookAgain(strays);
   return strays;
+}
+
+void StrayWatch::LookAgain(std::vector<pid_t>& strays) {
+  const uint64_t now_ns = MonotonicNow();
+  for (auto entry = later_.begin(); entry != later_.end();) {
+    const Stray found =
+        entry->second <= now_ns ? LookAtStray(tracer_, entry->first) : Stray::kTracedByOthers;
+    if (found == Stray::kFree) strays.push_back(entry->first);
+    entry = found == Stray::kTracedByOthers ? std::next(entry) : later_.erase(entry);
+  }
+}
+
+void StrayWatch::Postpone(pid_t task, std::chrono::nanoseconds wait) {
+  if (later_.size() < kMostLookedAt) later_[task] = MonotonicNow() + wait.count();
+}
+
+void StrayWatch::TryLater(pid_t task) {
+  std::lock_guard lock(mutex_);
+  Postpone(task, kPause);
 }
 
 void StrayWatch::Run() {

@@ -6,8 +6,11 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -28,16 +31,21 @@ class StrayWatch {
 
   // Looks on only while there are tracees. Cheap when nothing changes. Any thread.
   void SetWanted(bool wanted);
-  // Those that began since the last look. Any thread.
+  // Those that began since the last look, and those whose time it is to be tried again. Any thread.
   std::vector<pid_t> Look();
+  // It could not be taken now. Any thread.
+  void TryLater(pid_t task);
 
  private:
   void Run();
+  void LookAgain(std::vector<pid_t>& strays);
+  void Postpone(pid_t task, std::chrono::nanoseconds wait);
 
   pid_t tracer_ = 0;
   OnFound found_;
-  std::mutex mutex_;  // of a look
-  pid_t last_ = 0;    // the task with this number was looked at
+  std::mutex mutex_;                 // of a look
+  pid_t last_ = 0;                   // the task with this number was looked at
+  std::map<pid_t, uint64_t> later_;  // to be looked at again, when (MonotonicNow())
   std::mutex wake_mutex_;
   std::condition_variable changed_;
   std::atomic<bool> wanted_ = false;
@@ -45,7 +53,9 @@ class StrayWatch {
   std::thread thread_;
 };
 
-// Whether that task, untraced, was made by a tracee of `tracer`, or is a thread of its process.
-bool IsStrayOf(pid_t tracer, pid_t task);
+enum class Stray : uint8_t { kNone, kFree, kTracedByOthers };
+
+// Whether that task was made by a tracee of `tracer`, or is a thread of its process, and lives.
+Stray LookAtStray(pid_t tracer, pid_t task);
 
 }  // namespace probed::tracee

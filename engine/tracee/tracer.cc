@@ -27,7 +27,7 @@ struct Tracer::State {
       : observer(an_observer), dispatcher(registry, stops, an_observer) {}
 
   void Run();
-  void TakeStray(pid_t task);
+  bool TakeStray(pid_t task);
   void TakeStrays(const std::vector<pid_t>& found);
 
   Observer& observer;
@@ -44,25 +44,27 @@ struct Tracer::State {
   StrayWatch strays;
 };
 
-// The process whose task has made it, or whose thread it is.
-void Tracer::State::TakeStray(pid_t task) {
-  if (!IsStrayOf(tid, task)) return;
+// Its process is the one whose task has made it, or whose thread it is. False: it is to be tried
+// again.
+bool Tracer::State::TakeStray(pid_t task) {
+  if (const Stray found = LookAtStray(tid, task); found != Stray::kFree)
+    return found == Stray::kNone;
   auto status = sys::ReadTaskStatus(task);
-  if (!status.ok()) return;
+  if (!status.ok()) return true;
   if (Process* process = registry.FindProcess(status->tgid)) {
     return attacher.TakeStray(*process, task, Thread::Role::kThread);
   }
   Thread* maker = registry.FindThread(status->parent_pid);
-  if (maker == nullptr) return;
+  if (maker == nullptr) return true;
   if (sys::SharesMemory(maker->tid(), task) == sys::Sharing::kYes) {
     return attacher.TakeStray(maker->process(), task, Thread::Role::kMemorySharer);
   }
-  observer.OnStray(maker->process(), task);
+  return observer.OnStray(maker->process(), task);
 }
 
 void Tracer::State::TakeStrays(const std::vector<pid_t>& found) {
   for (pid_t task : found)
-    TakeStray(task);
+    if (!TakeStray(task)) strays.TryLater(task);
 }
 
 void Tracer::State::Run() {

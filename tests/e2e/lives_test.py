@@ -71,6 +71,16 @@ class Untraced(unittest.TestCase):
                                      session.program.err)
                     self.assertEqual(trace.counts(session.records), {"p": 60, "r": 60})
 
+    def test_one_that_cannot_be_taken_yet(self):
+        path = target("untraced")
+        with Daemon() as daemon:
+            daemon.optimize("off")
+            with probectl.run(self.definitions("off"), [path, "debug"],
+                              address=daemon.address) as session:
+                code = session.finish(30)
+                self.assertEqual((code, session.program.out), (0, "debugged 0x500 calls 20\n"),
+                                 session.program.err)
+
     def test_detach_while_one_runs(self):
         path = target("untraced")
         for optimization in ("off", "on"):

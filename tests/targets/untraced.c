@@ -1,5 +1,6 @@
 // Threads and children that are made with CLONE_UNTRACED, of which no tracer is told. Each calls
-// work() 20 times. untraced [spin] [wait]; with "spin", such a thread then calls it until a line comes.
+// work() 20 times. untraced [spin|debug] [wait]; with "spin", such a thread then calls it until a
+// line comes; with "debug", there is only a child, whom its parent traces for a while first.
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <sched.h>
@@ -7,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -63,9 +65,29 @@ static void Process(const char* name, int flags) {
   printf("%s %#x\n", name, status);
 }
 
+static int DebuggedChild(void* unused) {
+  syscall(SYS_ptrace, PTRACE_TRACEME, 0, NULL, NULL);
+  syscall(SYS_kill, syscall(SYS_getpid), SIGSTOP);
+  return Child(unused);
+}
+
+// Longer than a tracer takes to find the child.
+static int Debug(void) {
+  int status = 0;
+  const struct timespec while_it_is_found = {0, 300000000};
+  pid_t child = clone(DebuggedChild, stack + kStackSize, CLONE_UNTRACED | SIGCHLD, NULL);
+  waitpid(child, &status, 0);
+  nanosleep(&while_it_is_found, NULL);
+  ptrace(PTRACE_DETACH, child, NULL, NULL);
+  waitpid(child, &status, 0);
+  printf("debugged %#x calls %ld\n", status, shared->calls);
+  return shared->wrong != 0;
+}
+
 int main(int argc, char** argv) {
   shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   WaitIfTold(argc, argv);
+  if (argc > 1 && strcmp(argv[1], "debug") == 0) return Debug();
   Thread();
   JoinThread();
   Process("vm", CLONE_VM);
