@@ -9,7 +9,6 @@
 #include "engine/engine_state.h"
 #include "engine/kernel_lines.h"
 #include "engine/probe_request.h"
-#include "engine/uprobe_place.h"
 
 namespace probed::engine {
 namespace {
@@ -81,8 +80,8 @@ void AppendSites(const probe::ProcessState& state, std::vector<SiteInfo>& list) 
 Result<CreateOutcome> Engine::CreateProbes(TargetId target, const std::vector<std::string>& lines,
                                            const CreateOptions& options) {
   std::lock_guard lock(state_->control);
-  std::vector<SiteInfo> ours;
-  if (options.in_kernel) ours = ListSites(std::nullopt);
+  std::vector<ChangedCode> ours;
+  if (options.in_kernel) ours = state_->ListChangedCode();
   PartedLines parted = PartLines(target, lines, options, state_->files, ours);
   CreateOutcome none;
   none.errors = std::move(parted.errors);
@@ -221,10 +220,10 @@ Result<void> Engine::SetProbesEnabled(const std::vector<ProbeId>& ids, bool enab
   std::lock_guard lock(state_->control);
   const auto parted = state_->Part(ids);
   if (enabled && !parted.kernel.empty()) {
-    const auto sites = ListSites(std::nullopt);
+    const auto ours = state_->ListChangedCode();
     for (ProbeId id : parted.kernel) {
       PROBED_TRY(const ProbeInfo probe, GetProbe(id));
-      PROBED_RETURN_IF_ERROR(CheckUprobePlace(sites, probe.symbol));
+      PROBED_RETURN_IF_ERROR(CheckUprobePlace(ours, probe.symbol));
     }
   }
   PROBED_RETURN_IF_ERROR(state_->SwitchInTargets(parted.user, enabled));
@@ -304,6 +303,19 @@ Result<void> Engine::DeleteProbes(const std::vector<ProbeId>& ids) {
   }
   state_->kernel.Delete(parted.kernel);
   return {};
+}
+
+// Where the engine itself needs a trap, too.
+std::vector<ChangedCode> Engine::State::ListChangedCode() {
+  return Run([&] {
+    std::vector<ChangedCode> list;
+    for (const auto& [id, entry] : targets) {
+      if (entry.state == nullptr) continue;
+      for (const probe::Site* site : entry.state->sites.Sorted())
+        AppendChangedCode(id, *site, list);
+    }
+    return list;
+  });
 }
 
 std::vector<SiteInfo> Engine::ListSites(std::optional<TargetId> target) {

@@ -19,6 +19,7 @@
 #include "engine/probe/controller.h"
 #include "engine/probe/file_cache.h"
 #include "engine/tracee/tracer.h"
+#include "engine/uprobe_place.h"
 
 namespace probed::engine {
 
@@ -86,6 +87,8 @@ struct Engine::State {
   };
   PartedIds Part(const std::vector<ProbeId>& ids);
 
+  // Any thread but the tracer's.
+  std::vector<ChangedCode> ListChangedCode();
   // Any thread: what a living target has mapped.
   Result<probe::AddressSpace> ReadSpace(TargetId target);
 

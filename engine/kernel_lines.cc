@@ -12,7 +12,6 @@
 #include "engine/lang/line.h"
 #include "engine/lang/place.h"
 #include "engine/probe_request.h"
-#include "engine/uprobe_place.h"
 
 namespace probed::engine {
 namespace {
@@ -50,12 +49,12 @@ Error NeedsAFile() {
 class UprobeWriter {
  public:
   UprobeWriter(pid_t pid, const probe::AddressSpace& space, probe::FileCache& files,
-               const CreateOptions& options, const std::vector<SiteInfo>& sites)
+               const CreateOptions& options, const std::vector<ChangedCode>& ours)
       : space_(space),
         names_(pid, space, files),
         dialect_(options.dialect),
         set_(dialect_),
-        sites_(sites) {}
+        ours_(ours) {}
 
   tl::expected<std::string, LineError> Write(size_t number, const std::string& line) {
     if (NamesProcess(line)) return tl::unexpected(Refuse(number, NeedsAFile()));
@@ -69,7 +68,7 @@ class UprobeWriter {
     const auto definition = set_.Find(*applied.added);
     auto file = space_.Resolve(definition->path);
     if (!file.ok()) return tl::unexpected(Refuse(number, std::move(file).error()));
-    Status free = CheckUprobePlace(sites_, file->open_path, definition->offset);
+    Status free = CheckUprobePlace(ours_, file->open_path, definition->offset);
     if (!free.ok()) return tl::unexpected(Refuse(number, std::move(free).error()));
     return Rewrite(*definition,
                    IsSameFile(file->path, file->open_path) ? file->path : file->open_path);
@@ -98,16 +97,16 @@ class UprobeWriter {
   TargetNamespace names_;
   const lang::Dialect dialect_;
   lang::DefinitionSet set_;
-  const std::vector<SiteInfo>& sites_;
+  const std::vector<ChangedCode>& ours_;
 };
 
 void WriteUprobes(TargetId target, const std::vector<std::string>& lines,
                   const CreateOptions& options, probe::FileCache& files,
-                  const std::vector<SiteInfo>& sites, PartedLines& parted) {
+                  const std::vector<ChangedCode>& ours, PartedLines& parted) {
   const pid_t pid = target == kKernelTarget ? getpid() : target.pid;
   auto space = probe::AddressSpace::Read(pid);
   std::optional<UprobeWriter> writer;
-  if (space.ok()) writer.emplace(pid, *space, files, options, sites);
+  if (space.ok()) writer.emplace(pid, *space, files, options, ours);
   for (size_t i = 0; i < lines.size(); ++i) {
     if (parted.user[i].empty()) continue;
     parted.user[i].clear();
@@ -136,7 +135,7 @@ bool NamesKernel(TargetId target, const std::vector<std::string>& lines,
 
 PartedLines PartLines(TargetId target, const std::vector<std::string>& lines,
                       const CreateOptions& options, probe::FileCache& files,
-                      const std::vector<SiteInfo>& sites) {
+                      const std::vector<ChangedCode>& ours) {
   PartedLines parted;
   parted.user = lines;
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -146,7 +145,7 @@ PartedLines PartLines(TargetId target, const std::vector<std::string>& lines,
     parted.kernel.push_back({.line = i, .text = lines[i]});
     parted.user[i].clear();
   }
-  if (options.in_kernel) WriteUprobes(target, lines, options, files, sites, parted);
+  if (options.in_kernel) WriteUprobes(target, lines, options, files, ours, parted);
   for (size_t i = 0; i < lines.size() && target == kKernelTarget; ++i)
     if (!parted.user[i].empty()) parted.errors.push_back(Refuse(i, NeedsAProcess()));
   std::sort(parted.kernel.begin(), parted.kernel.end(),

@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 #include "engine/kernel/control.h"
 #include "engine/probe/file_cache.h"
+#include "engine/uprobe_place.h"
 
 namespace probed::engine {
 
@@ -18,10 +19,10 @@ struct PartedLines {
 
 // Where user-side lines are to become kernel uprobes they are rewritten with a path of the daemon's
 // own view of files and a number; `target` (or the daemon, without one) is whose names they use.
-// PLACE_IN_USE: one of our own `sites` has changed what the kernel would change.
+// PLACE_IN_USE: it is in code of `ours`.
 PartedLines PartLines(TargetId target, const std::vector<std::string>& lines,
                       const CreateOptions& options, probe::FileCache& files,
-                      const std::vector<SiteInfo>& sites);
+                      const std::vector<ChangedCode>& ours);
 
 // What a refusal of the kernel's side is at the facade.
 LineError ToLineError(kernel::Refusal refusal);

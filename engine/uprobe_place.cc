@@ -12,20 +12,21 @@ namespace {
 // What a jump of five bytes displaces. A breakpoint may become one at any time.
 constexpr uint64_t kLongestRegion = 4 + 15;
 
-bool IsInTheWay(const SiteInfo& site, const std::string& path, uint64_t offset) {
-  if (site.target == kKernelTarget || site.mechanism == Mechanism::kNone) return false;
-  if (offset < site.offset || offset - site.offset >= kLongestRegion) return false;
-  const std::string mapped = fmt::format("/proc/{}/root{}", site.target.pid, site.module);
-  return site.module == path || IsSameFile(mapped, path);
+bool IsInTheWay(const ChangedCode& code, const std::string& path, uint64_t offset) {
+  if (offset < code.begin || offset >= code.end) return false;
+  const std::string mapped = fmt::format("/proc/{}/root{}", code.target.pid, code.module);
+  return code.module == path || IsSameFile(mapped, path);
 }
 
-Error PlaceInUse(const SiteInfo& site) {
+Error PlaceInUse(const ChangedCode& code) {
   return Error{.code = ErrorCode::kFailedPrecondition,
                .reason = "PLACE_IN_USE",
-               .message = fmt::format("process {} has a probe of ours at {}+{:#x}, which a kernel "
-                                      "uprobe there would break",
-                                      site.target.pid, site.module, site.offset),
-               .hint = "delete that probe first, or leave --mechanism kernel out",
+               .message = fmt::format("process {} has a breakpoint or a jump of ours at {}+{:#x}, "
+                                      "which a kernel uprobe there would break",
+                                      code.target.pid, code.module, code.begin),
+               .hint =
+                   "delete the probe that it belongs to, or detach from that process; or leave "
+                   "--mechanism kernel out",
                .metadata = {}};
 }
 
@@ -38,20 +39,34 @@ bool IsSameFile(const std::string& a, const std::string& b) {
          first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-Status CheckUprobePlace(const std::vector<SiteInfo>& sites, const std::string& path,
+void AppendChangedCode(TargetId target, const probe::Site& site, std::vector<ChangedCode>& list) {
+  const bool is_used = !site.probes().empty() || site.has_hooks() || site.armed();
+  if (!is_used || site.mechanism() == Mechanism::kNone || site.is_generated()) return;
+  const uint64_t offset = site.place().offset.value;
+  const auto append = [&](uint64_t begin, uint64_t size) {
+    list.push_back({target, site.place().module, begin, begin + size});
+  };
+  append(offset, kLongestRegion);
+  if (!site.optimization()) return;
+  // In the same segment as the site, so as far from it in the file as in memory.
+  for (const probe::CodePatch& patch : site.optimization()->patches)
+    append(offset + (patch.address.value - site.address().value), patch.patched.size());
+}
+
+Status CheckUprobePlace(const std::vector<ChangedCode>& ours, const std::string& path,
                         uint64_t offset) {
-  for (const SiteInfo& site : sites)
-    if (IsInTheWay(site, path, offset)) return PlaceInUse(site);
+  for (const ChangedCode& code : ours)
+    if (IsInTheWay(code, path, offset)) return PlaceInUse(code);
   return {};
 }
 
-Status CheckUprobePlace(const std::vector<SiteInfo>& sites, const std::string& place) {
+Status CheckUprobePlace(const std::vector<ChangedCode>& ours, const std::string& place) {
   constexpr std::string_view kBefore = ":0x";
   const size_t end = place.rfind(kBefore);
   if (!place.starts_with('/') || end == place.npos) return {};
   uint64_t offset = 0;
   std::from_chars(place.data() + end + kBefore.size(), place.data() + place.size(), offset, 16);
-  return CheckUprobePlace(sites, place.substr(0, end), offset);
+  return CheckUprobePlace(ours, place.substr(0, end), offset);
 }
 
 }  // namespace probed::engine

@@ -10,8 +10,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import maps, probectl, trace
+from support import disassembly, maps, probectl, trace
 from support.daemon import Daemon
+from support.paths import target
 from support.process import Program
 from support.tracefs import ROOT, Tracefs
 from support.wait import wait_until
@@ -112,6 +113,54 @@ class Probes(Kernel):
             self.assertIn("PLACE_IN_USE", refused.err)
             self.run_ok("enable", "my/far")
             self.run_ok("detach", "--pid", program.pid)
+
+    def test_never_stand_in_padding_that_a_jump_leads_through(self):
+        path = shutil.copy(target("counter"), Path(self.program).parent)
+        at = self.place_of_a_short_jump(path)
+        with Program([path]) as program:
+            program.wait_for("ready")
+            self.run_ok("attach", "--pid", program.pid)
+            self.run_ok("define", "--pid", program.pid, "-e", f"p:my/ours {path}:{at:#x}")
+            self.assertEqual(self.daemon.settled_sites()[0]["mechanism"], "optimized")
+            base = maps.load_base(program.pid, path)
+            with open(f"/proc/{program.pid}/mem", "rb") as memory:
+                memory.seek(base + at)
+                jump = memory.read(2)
+            self.assertEqual(jump[0], 0xeb)
+            island = at + 2 + int.from_bytes(jump[1:], "little", signed=True)
+            for offset in (island, island + 4):
+                refused = self.daemon.run("define", "--mechanism", "kernel", "--disabled", "-e",
+                                          f"p:my/theirs {path}:{offset:#x}")
+                self.assertIn("PLACE_IN_USE", refused.err)
+            self.assertEqual(definitions(self.pid), [])
+            self.run_ok("delete", "my/ours")
+            self.run_ok("define", "--mechanism", "kernel", "--disabled", "-e",
+                        f"p:my/theirs {path}:{island:#x}")
+
+    def test_never_stand_where_the_engine_itself_has_a_breakpoint(self):
+        """While a file is awaited the dynamic linker's _dl_debug_state is one such place."""
+        path = shutil.copy(target("counter"), Path(self.program).parent)
+        with Program([path]) as program:
+            program.wait_for("ready")
+            self.run_ok("attach", "--pid", program.pid)
+            self.run_ok("define", "--pid", program.pid, "-e",
+                        f"p:my/later {target('plugin')}:plugin_work")
+            linker = next(mapping.path for mapping in maps.maps(program.pid)
+                          if "ld-linux" in mapping.path)
+            refused = self.daemon.run("define", "--mechanism", "kernel", "--disabled", "-e",
+                                      f"p:my/theirs {linker}:_dl_debug_state")
+            self.assertIn("PLACE_IN_USE", refused.err)
+            self.run_ok("detach", "--pid", program.pid)
+            self.run_ok("define", "--mechanism", "kernel", "--disabled", "-e",
+                        f"p:my/theirs {linker}:_dl_debug_state")
+
+    def place_of_a_short_jump(self, path):
+        """The first instruction of main where nothing but two bytes of a jump fit."""
+        for at, _, _ in disassembly.boundaries(path, lambda name: name == "main"):
+            place = json.loads(self.run_ok("explain", "--json", f"{path}:{at:#x}"))
+            if place["tactic"] == "short jump":
+                return at
+        raise AssertionError("no place")
 
     def test_forms_that_kernel_uprobes_lack(self):
         """The words are the kernel's; what to do is ours, and fits what was asked for."""
