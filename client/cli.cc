@@ -25,11 +25,11 @@ void BuildApp(CLI::App& app, Invocation& invocation) {
     add(app, invocation);
 }
 
-// Cuts off what follows the first "--", which CLI11 would mix with the verb's own words.
+// Cuts off the command of `run`, which CLI11 would mix with the verb's own words.
 std::vector<std::string> TakeArguments(int argc, char** argv, Invocation& invocation) {
   std::vector<std::string> own(argv + 1, argv + argc);
   auto mark = std::find(own.begin(), own.end(), "--");
-  if (mark == own.end()) return own;
+  if (mark == own.end() || own.front() != "run") return own;
   invocation.command.assign(mark + 1, own.end());
   own.erase(mark, own.end());
   return own;

@@ -15,7 +15,7 @@ struct Invocation {
   Color color = Color::kAuto;
   bool quiet = false;
   double timeout_seconds = 30;
-  // What came after "--": the command of `run`. CLI11 never sees it.
+  // The command of `run`, which came after "--". CLI11 never sees it.
   std::vector<std::string> command;
   // Set by the verb that was named; returns the exit status.
   std::function<int(Talk&)> action;

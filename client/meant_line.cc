@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/lang/line.h"
+#include "engine/lang/path_escape.h"
 
 namespace probed::client {
 namespace {
@@ -65,6 +66,20 @@ std::string WithColon(std::vector<std::string> tokens) {
   return lang::JoinTokens(tokens);
 }
 
+// p:my/work /opt/my prog:work: a blank in the path.
+std::string WithEscape(std::vector<std::string> tokens) {
+  if (tokens.size() < 3 || !IsOfAProbe(tokens[0])) return {};
+  std::string& place = tokens[1];
+  const bool is_begun = (place[0] == '/' || place.starts_with("./") || place.starts_with("../")) &&
+                        place.find(':') == std::string::npos;
+  const auto end = std::find_if(tokens.begin() + 2, tokens.end(), IsPlace);
+  if (!is_begun || end == tokens.end()) return {};
+  for (auto word = tokens.begin() + 2; word <= end; ++word)
+    place += lang::EscapePath(" ") + *word;
+  tokens.erase(tokens.begin() + 2, end + 1);
+  return lang::JoinTokens(tokens);
+}
+
 // q:my/work /bin/prog:work, my/work /bin/prog:work: another kind, or none, in front of a place.
 std::string WithKind(std::vector<std::string> tokens, const std::string& program) {
   if (tokens.size() < 2 || !IsPlaceInAFile(tokens[1], program)) return {};
@@ -81,7 +96,7 @@ std::string WithProgram(std::vector<std::string> tokens, const std::string& prog
   const bool is_name = place.find_first_of("/:") == std::string::npos &&
                        (place[0] == '_' || std::isalpha(static_cast<unsigned char>(place[0])) != 0);
   if (!is_name) return {};
-  place = (program.empty() ? "PATH" : program) + ":" + place;
+  place = (program.empty() ? "PATH" : lang::EscapePath(program)) + ":" + place;
   return lang::JoinTokens(tokens);
 }
 
@@ -117,6 +132,8 @@ std::string MeantLine(const std::string& line, lang::Dialect dialect, const std:
     return std::string(ours) + lang::JoinTokens(WithoutAction(tokens)).substr(theirs.size());
   }
   if (auto named = WithColon(tokens); !named.empty()) return named;
+  if (dialect == lang::Dialect::kExtended)
+    if (auto escaped = WithEscape(tokens); !escaped.empty()) return escaped;
   const LineDestination destination = lang::Classify(line, dialect);
   if (destination == LineDestination::kKernel && tokens.size() > 1 && IsOfAProbe(tokens[0]))
     return WithProgram(tokens, program);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "engine/lang/line.h"
+#include "engine/lang/path_escape.h"
 #include "engine/lang/place.h"
 
 namespace probed::client {
@@ -43,15 +44,17 @@ void Restore(const std::string& command, v1::LineVerdict& verdict) {
     verdict.set_caret(std::max(place, verdict.caret() - grown));
 }
 
-}  // namespace
-
-std::string AbsolutePath(std::string_view path) {
-  if (path.empty() || path.front() == '/') return std::string(path);
-  const std::string directory = WorkingDirectory();
-  if (directory.empty()) return std::string(path);
+std::string AbsolutePath(std::string_view path, const std::string& directory) {
+  if (path.empty() || path.front() == '/' || directory.empty()) return std::string(path);
   while (path.starts_with("./"))
     path.remove_prefix(std::min(path.find_first_not_of('/', 1), path.size()));
   return directory + std::string(path);
+}
+
+}  // namespace
+
+std::string AbsolutePath(std::string_view path) {
+  return AbsolutePath(path, WorkingDirectory());
 }
 
 std::string AbsoluteFile(const std::string& path, const std::string& target) {
@@ -64,7 +67,9 @@ std::string AbsolutePlace(std::string_view place, lang::Dialect dialect) {
   const size_t end = std::min(lang::PathEnd(place, dialect), place.size());
   const std::string_view path = place.substr(0, end);
   if (path.find('/') == std::string_view::npos) return std::string(place);
-  return AbsolutePath(path) + std::string(place.substr(end));
+  std::string directory = WorkingDirectory();
+  if (dialect == lang::Dialect::kExtended) directory = lang::EscapePath(directory);
+  return AbsolutePath(path, directory) + std::string(place.substr(end));
 }
 
 std::string AbsoluteLine(const std::string& line, lang::Dialect dialect) {

@@ -9,6 +9,7 @@
 #include "engine/arch/x86_64/relocate.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
+#include "engine/lang/path_escape.h"
 #include "engine/lang/place.h"
 #include "engine/probe/boundaries.h"
 #include "engine/probe/generated_code.h"
@@ -40,7 +41,8 @@ Result<Location> ParseLocation(const std::string& text) {
               .metadata = {}};
   size_t colon = lang::PathEnd(text, lang::Dialect::kExtended);
   if (colon == std::string::npos || colon + 1 == text.size()) return error;
-  Location location{.path = text.substr(0, colon), .symbol = text.substr(colon + 1)};
+  Location location{.path = lang::UnescapePath(std::string_view(text).substr(0, colon)),
+                    .symbol = text.substr(colon + 1)};
   if (ParseNumber(location.symbol, location.number)) {
     location.symbol.clear();
     return location;

@@ -10,6 +10,7 @@
 
 #include "engine/lang/ctype.h"
 #include "engine/lang/line.h"
+#include "engine/lang/path_escape.h"
 #include "engine/lang/place.h"
 #include "engine/probe_request.h"
 
@@ -45,6 +46,14 @@ Error NeedsAFile() {
                .metadata = {}};
 }
 
+Error NoFormForBlanks(const std::string& path) {
+  return Error{.code = ErrorCode::kInvalidArgument,
+               .reason = "PATH_HAS_BLANKS",
+               .message = path + " has white space or a '#', for which the kernel has no form",
+               .hint = "leave --mechanism kernel out, or make a link of another name",
+               .metadata = {}};
+}
+
 // User-side lines as the kernel takes them.
 class UprobeWriter {
  public:
@@ -70,8 +79,10 @@ class UprobeWriter {
     if (!file.ok()) return tl::unexpected(Refuse(number, std::move(file).error()));
     Status free = CheckUprobePlace(ours_, file->open_path, definition->offset);
     if (!free.ok()) return tl::unexpected(Refuse(number, std::move(free).error()));
-    return Rewrite(*definition,
-                   IsSameFile(file->path, file->open_path) ? file->path : file->open_path);
+    const bool is_ours = IsSameFile(file->path, file->open_path);
+    const std::string& path = is_ours ? file->path : file->open_path;
+    if (lang::NeedsEscape(path)) return tl::unexpected(Refuse(number, NoFormForBlanks(path)));
+    return Rewrite(*definition, path);
   }
 
  private:
@@ -87,8 +98,7 @@ class UprobeWriter {
         event.begin(), event.end(), [](char c) { return !lang::IsAlpha(c) && !lang::IsDigit(c); },
         '_');
     const std::string& read = definition.readback;
-    const size_t place = read.find(' ') + 1;
-    const std::string rest = read.substr(place + definition.path.size());
+    const std::string rest = read.substr(read.rfind(':', read.find(' ', read.find(' ') + 1)));
     return fmt::format("{}:{}/{} {}{}", definition.kind == lang::ProbeKind::kReturn ? 'r' : 'p',
                        definition.group, event, path, rest);
   }

@@ -42,6 +42,7 @@ Error NothingNamed() {
 // CLI11 takes "-:group/event" for options it does not know; they are what is left over.
 int Run(DeleteOptions& options, const CLI::App& verb, const Invocation& invocation, Talk& talk) {
   for (const auto& word : verb.remaining()) {
+    if (word == "--") continue;
     if (!word.starts_with("-:")) {
       return static_cast<int>(talk.Fail(Error{.code = ErrorCode::kInvalidArgument,
                                               .reason = "UNKNOWN_OPTION",

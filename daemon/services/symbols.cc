@@ -7,6 +7,7 @@
 #include "daemon/convert/symbol.h"
 #include "daemon/convert/text.h"
 #include "daemon/services/kernel.h"
+#include "engine/lang/path_escape.h"
 #include "engine/lang/place.h"
 
 namespace probed::daemon {
@@ -16,7 +17,8 @@ namespace {
 constexpr size_t kMaxSymbols = 1'000'000;
 
 std::string PathOf(const std::string& location) {
-  return location.substr(0, lang::PathEnd(location, lang::Dialect::kExtended));
+  const size_t end = lang::PathEnd(location, lang::Dialect::kExtended);
+  return lang::UnescapePath(std::string_view(location).substr(0, end));
 }
 
 }  // namespace

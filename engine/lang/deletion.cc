@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <string_view>
 
-#include "engine/lang/place.h"
+#include "engine/lang/line.h"
 
 namespace probed::lang {
 namespace {
@@ -44,9 +44,7 @@ bool Matches(const Deletion& deletion, const JudgedLine& line) {
   if (!deletion.event.empty() && deletion.event != definition.event) return false;
   if (deletion.group && *deletion.group != definition.group) return false;
   if (deletion.head.empty()) return true;
-  const std::string place =
-      definition.path + ":" + FormatOffset(definition.offset, definition.ref_ctr_offset);
-  return deletion.head[0] == place && MatchesArguments(deletion, line);
+  return deletion.head[0] == Tokenize(definition.readback)[1] && MatchesArguments(deletion, line);
 }
 
 }  // namespace probed::lang

@@ -13,6 +13,7 @@
 #include "engine/lang/ctype.h"
 #include "engine/lang/line.h"
 #include "engine/lang/number.h"
+#include "engine/lang/path_escape.h"
 #include "engine/lang/place.h"
 
 namespace probed::lang {
@@ -117,10 +118,13 @@ EventSchema MakeSchema(const Definition& definition, const std::vector<Argument>
   return schema;
 }
 
-std::string MakeReadback(const Definition& definition, const std::vector<Argument>& arguments) {
+std::string MakeReadback(const Definition& definition, const std::vector<Argument>& arguments,
+                         Dialect dialect) {
   std::string line = definition.kind == ProbeKind::kReturn ? "r" : "p";
   if (definition.max_active != 0) line += fmt::format("{}", definition.max_active);
-  line += fmt::format(":{}/{} {}:{}", definition.group, definition.event, definition.path,
+  const bool extended = dialect == Dialect::kExtended;
+  line += fmt::format(":{}/{} {}:{}", definition.group, definition.event,
+                      extended ? EscapePath(definition.path) : definition.path,
                       FormatOffset(definition.offset, definition.ref_ctr_offset));
   for (const Argument& argument : arguments) {
     line += fmt::format(" {}={}", argument.name, argument.text);
@@ -191,7 +195,7 @@ Judged<JudgedLine> JudgeDefinition(const std::vector<std::string>& tokens, Diale
   if (auto refusal = AgainstAddress(definition, arguments)) return *std::move(refusal);
 
   definition.schema = MakeSchema(definition, arguments);
-  definition.readback = MakeReadback(definition, arguments);
+  definition.readback = MakeReadback(definition, arguments, dialect);
   if (definition.process == 0 && std::ranges::any_of(arguments, TakesNumbered)) {
     definition.convention = files.ConventionAt(definition.path, definition.offset);
   }

@@ -9,11 +9,14 @@
 #include "base/result.h"
 #include "engine/lang/ctype.h"
 #include "engine/lang/number.h"
+#include "engine/lang/path_escape.h"
 
 namespace probed::lang {
 namespace {
 
 constexpr size_t kMaxNameLength = 63;
+// With five levels of page tables (Documentation/arch/x86/x86_64/5level-paging.rst).
+constexpr uint64_t kUserEnd = uint64_t{1} << 56;
 
 Refusal Refuse(RefusalCode code, size_t column, int error_number = EINVAL) {
   return {code, error_number, 1, static_cast<int>(column), {}, {}, {}};
@@ -161,6 +164,11 @@ Judged<Place> ParseAddress(std::string_view token, FileNamespace& processes) {
   if (number.error_number != 0) {
     return Refuse(RefusalCode::kBadUprobeOffs, column, number.error_number);
   }
+  if (number.value >= kUserEnd) {
+    Refusal refusal = Refuse(RefusalCode::kBadUprobeOffs, column);
+    refusal.hint = "No program has that address. For code of the kernel's: p:... SYMBOL[+OFFSET].";
+    return refusal;
+  }
   place.offset = number.value;
   return place;
 }
@@ -201,7 +209,8 @@ Judged<Place> ParsePlace(std::string_view token, Dialect dialect, FileNamespace&
   if (dialect == Dialect::kExtended && ProcessOf(token) != 0) return ParseAddress(token, files);
   Place place;
   PROBED_TRY(const size_t colon, FindSeparator(token, dialect));
-  place.path = token.substr(0, colon);
+  const std::string_view path = token.substr(0, colon);
+  place.path = dialect == Dialect::kExtended ? UnescapePath(path) : std::string(path);
   std::string_view rest = token.substr(colon + 1);
   const size_t column = colon + 1;
   if (auto file = FindFile(place, files); !file.ok()) return file.error();
@@ -253,7 +262,7 @@ Judged<EventName> ParseEventName(std::string_view text, int column) {
 
 std::string GenerateEventName(std::string_view path, uint64_t offset) {
   std::string_view base = path.substr(path.rfind('/') + 1);
-  base = base.substr(0, base.find_first_of(".-_"));
+  base = base.substr(0, base.find_first_of(".-_ \t\n\v\f\r#\240"));
   std::string name = fmt::format("p_{}_0x{:x}", base, offset);
   if (name.size() > kMaxNameLength) name.resize(kMaxNameLength);
   return name;

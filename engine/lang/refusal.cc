@@ -7,9 +7,11 @@ namespace {
 
 // Messages are interface: scripts and trace-cmd match them. One row per code, in the enum's order.
 constexpr std::array kTexts = {
-    RefusalText{"FILE_NOT_FOUND", "Failed to find the given file",
-                "The path before the last ':' cannot be opened; check the spelling and permissions "
-                "(there is no quoting, and relative paths start at the writer's directory)."},
+    RefusalText{
+        "FILE_NOT_FOUND", "Failed to find the given file",
+        "The path before the last ':' cannot be opened; check the spelling and permissions. "
+        "A relative path begins at your working directory. There is no quoting; the "
+        "extended dialect takes \\040 for a blank."},
     RefusalText{"NO_REGULAR_FILE", "Not a regular file",
                 "Probes go into regular files only; name the program or library itself."},
     RefusalText{"REFCNT_OPEN_BRACE", "Reference counter brace is not closed",

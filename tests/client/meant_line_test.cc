@@ -33,6 +33,9 @@ TEST(MeantLine, OfOtherToolsAndOfTheKernelsFunctions) {
   EXPECT_EQ(meant("my/w /bin/x:main"), "p:my/w /bin/x:main");
   EXPECT_EQ(meant("P:my/w ./x:main n=%di"), "p:my/w ./x:main n=%di");
   EXPECT_EQ(meant("R:w ./x:main"), "r:w ./x:main");
+  EXPECT_EQ(meant("p:my/w /opt/my own prog:work n=%di:u64"),
+            "p:my/w /opt/my\\040own\\040prog:work n=%di:u64");
+  EXPECT_EQ(MeantLine("p work", Dialect::kExtended, "/a b"), "p /a\\040b:work");
   EXPECT_EQ(meant("p:my/w work n=%di:u64"), "p:my/w /bin/prog:work n=%di:u64");
   for (const char* line :
        {"", "p", "p /bin/x:main", "p 0xffffffff81000000", "-:g/e", "p mod:sym", "t:x sched_switch",

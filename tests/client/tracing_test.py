@@ -175,6 +175,31 @@ class Attach(unittest.TestCase):
                 self.assertIn(f"attached to {program.pid} (", result.err)
                 self.assertEqual(len(trace.records(result.out)), 3)
 
+    def test_a_path_with_blanks(self):
+        """Octal in a definition, whatever the working directory is called; read back the same."""
+        with tempfile.TemporaryDirectory(prefix="my dir ") as folder:
+            path = shutil.copy(self.path, Path(folder, "a prog"))
+            definition = r"p:e/w ./a\040prog:work n=%di:u64"
+            with Program([path]) as program, Daemon() as daemon:
+                program.wait_for("ready")
+                words = [PROBECTL, "attach", "--pid", str(program.pid), "--address", daemon.address]
+                done = subprocess.run([*words, "-e", definition, "--count", "3"], cwd=folder,
+                                      capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(len(trace.records(done.stdout)), 3)
+                typed = subprocess.run([*words, "-e", definition.replace(r"\040", " ")], cwd=folder,
+                                       capture_output=True, text=True, timeout=60, check=False)
+                self.assertIn(f"did you mean: {definition}\n", typed.stderr)
+                absolute = definition.replace("./", folder.replace(" ", r"\040") + "/")
+                daemon.run("attach", "--pid", str(program.pid))
+                daemon.run("define", "--pid", str(program.pid), "-e", absolute)
+                lines = daemon.run("list", "--definitions").out
+                self.assertIn(absolute.split(":work")[0] + ":0x", lines)
+                self.assertEqual(daemon.run("delete", "--", "-:" + lines[2:].strip()).code, 0)
+                self.assertEqual(daemon.run("define", "--pid", str(program.pid), "-f", "-",
+                                            stdin=lines).code, 0)
+                self.assertEqual(daemon.run("list", "--definitions").out, lines)
+
     def test_waits_for_a_program_to_start(self):
         path = self.rename()
         with Program([PROBECTL, "attach", "--exe", path, "--wait", "--address", "private", "-e",

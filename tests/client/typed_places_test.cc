@@ -41,6 +41,13 @@ TEST_F(TypedPlaces, RelativePathsBeginWhereWeAre) {
   EXPECT_EQ(AbsoluteLine("p ./a::0x10", Dialect::kKernel), "p " + here_ + "/a::0x10");
 }
 
+TEST_F(TypedPlaces, BlanksOfTheDirectoryDoNotEndAWord) {
+  std::filesystem::create_directory("a b");
+  std::filesystem::current_path("a b");
+  EXPECT_EQ(Line("p ./c\\040d:work %di"), "p " + here_ + "/a\\040b/c\\040d:work %di");
+  EXPECT_EQ(AbsoluteFile("./c d", ""), here_ + "/a b/c d");
+}
+
 TEST_F(TypedPlaces, OthersStayAsTheyAre) {
   for (const char* line :
        {"p /bin/x:work", "p libc.so.6:malloc", "p do_sys_open", "sched:sched_switch", "-:g/e", "p",

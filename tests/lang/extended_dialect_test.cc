@@ -66,6 +66,35 @@ TEST(ExtendedPlace, TakesAddressesOfAProcess) {
   EXPECT_EQ(Readback("p:g/a 1234:0x10 +0(%si):bytes(@+4)"), "BAD_FILE_OFFS");
 }
 
+TEST(ExtendedPlace, IsOfAProgramNotOfTheKernel) {
+  const Verdict verdict = Apply(Dialect::kExtended, "p:g/a 1234:0xffffffff81000000").verdict;
+  EXPECT_EQ(verdict.code, "BAD_UPROBE_OFFS");
+  EXPECT_EQ(verdict.caret, 11);
+  EXPECT_NE(verdict.explanation.find("No program has that address"), std::string::npos);
+  EXPECT_EQ(Readback("p:g/a 1234:0x100000000000000"), "BAD_UPROBE_OFFS");
+  EXPECT_EQ(Readback("p:g/a 1234:0xffffffffffffff"), "p:g/a 1234:0x00ffffffffffffff");
+}
+
+// 0xa0, of the UTF-8 letter, is white space for the kernel.
+TEST(ExtendedPlace, TakesOctalForWhatEndsAWord) {
+  const std::string place = R"(/opt/a\040b\043c/voil)"
+                            "\xc3"
+                            R"(\240:0x0000000000000010)";
+  EXPECT_EQ(Readback("p:g/a " + place), "p:g/a " + place);
+  EXPECT_EQ(Readback("p " + place), "p:uprobes/p_voil\xc3_0x10 " + place);
+  EXPECT_EQ(Readback(R"(p:g/a /opt/a\134040b:16)"), R"(p:g/a /opt/a\134040b:0x0000000000000010)");
+  EXPECT_EQ(Readback(R"(p:g/a /opt/a\040b:16)"), "FILE_NOT_FOUND") << "the file has a backslash";
+  DefinitionSet set(Dialect::kExtended);
+  FakeFiles files = OneFile();
+  EXPECT_TRUE(set.Apply("p:g/a " + place, files).verdict.ok);
+  EXPECT_TRUE(set.Apply("-:g/a " + place, files).verdict.ok);
+}
+
+TEST(ExtendedPlace, TheKernelsDialectTakesABackslashAsItIs) {
+  EXPECT_EQ(Apply(Dialect::kKernel, R"(p:g/a /opt/a\040b:16)").verdict.readback.at(0),
+            R"(p:g/a /opt/a\040b:0x0000000000000010)");
+}
+
 TEST(ExtendedPlace, ANumberMayStillBeAFile) {
   for (const char* place : {"1234:malloc", "0:0x10", "./1234:0x10", "99999999999:0x10"}) {
     EXPECT_EQ(Readback(std::string("p:g/a ") + place), "FILE_NOT_FOUND") << place;

@@ -20,6 +20,8 @@ inline FakeFiles OneFile() {
   files.AddFile("/bin/x", 1);
   files.AddFile("/bin/y", 2);
   files.AddFile("libc.so.6", 3);
+  files.AddFile("/opt/a b#c/voil\xc3\xa0", 4);
+  files.AddFile("/opt/a\\040b", 5);
   files.AddDirectory(".");
   files.AddProcess(1234);
   files.AddSymbol("malloc", 0x9a0);
