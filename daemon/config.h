@@ -26,6 +26,7 @@ struct Limits {
   int64_t max_threads = 128;             // calls at a time in all
   int64_t max_message_bytes = 16 << 20;  // a request; 10,000 long definitions fit
   int64_t max_queue_bytes = 256 << 20;   // of one subscriber
+  int64_t max_silence_seconds = 30;      // of the tracer thread: then the daemon ends
 };
 
 struct OptimizationConfig {

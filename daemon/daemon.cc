@@ -8,13 +8,16 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <list>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/clock.h"
 #include "daemon/canary.h"
 #include "daemon/event_loop.h"
 #include "daemon/guard.h"
@@ -110,6 +113,7 @@ struct Daemon::State {
   void Accept(const UnixListener& listener);
   void OnSignal();
   void CheckHealth();
+  void EndIfSilent() const;
   void OnGuardEnded();
   void Reload();
 
@@ -130,6 +134,7 @@ struct Daemon::State {
   UniqueFd health_timer;
   EventLoop loop;
   bool healthy = true;
+  uint64_t unhealthy_since_ns = 0;
 };
 
 Result<UniqueFd> BlockSignals() {
@@ -287,7 +292,10 @@ void Daemon::State::Reload() {
 }
 
 Status Daemon::State::WatchHealth() {
-  const std::chrono::nanoseconds interval = WatchdogInterval().value_or(kHealthInterval);
+  const std::chrono::nanoseconds silence =
+      std::chrono::seconds(options.config.limits.max_silence_seconds);
+  const std::chrono::nanoseconds interval =
+      std::min<std::chrono::nanoseconds>(WatchdogInterval().value_or(kHealthInterval), silence / 2);
   health_timer = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!health_timer.valid()) return ErrnoError(errno, "timerfd_create");
   const timespec period{interval.count() / 1'000'000'000, interval.count() % 1'000'000'000};
@@ -297,14 +305,26 @@ Status Daemon::State::WatchHealth() {
   return loop.Watch(health_timer.get(), EPOLLIN, [this] { CheckHealth(); });
 }
 
+// A target can make its tracer wait for ever (userfaultfd(2)), and with it all the others. What is
+// killed does not wait any more, and the guard gives them back. Nothing is to be run on the way out
+// that could wait for the tracer.
+void Daemon::State::EndIfSilent() const {
+  const std::chrono::seconds most(options.config.limits.max_silence_seconds);
+  if (healthy || std::chrono::nanoseconds(MonotonicNow() - unhealthy_since_ns) < most) return;
+  spdlog::critical("tracer thread does not answer; ending, so that the guard gives targets back");
+  spdlog::default_logger()->flush();
+  _exit(EXIT_FAILURE);
+}
+
 // The watchdog is fed by the tracer's answer, not by this loop's being alive.
 void Daemon::State::CheckHealth() {
   uint64_t expirations = 0;
   if (read(health_timer.get(), &expirations, sizeof expirations) != sizeof expirations) return;
   const bool now = engine->Healthy(kHealthBudget);
   if (now) NotifyAlive();
-  if (now == healthy) return;
+  if (now == healthy) return EndIfSilent();
   healthy = now;
+  unhealthy_since_ns = MonotonicNow();
   spdlog::log(now ? spdlog::level::info : spdlog::level::err, "tracer thread {}",
               now ? "answers again" : "does not answer");
   NotifyStatus(now ? "serving" : "the tracer thread does not answer");

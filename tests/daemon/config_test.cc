@@ -39,6 +39,7 @@ max_streams = 4
 max_threads = 5
 max_message_bytes = 6
 max_queue_bytes = 7
+max_silence_seconds = 8
 )",
                           "test.toml", config)
                   .ok());
@@ -50,6 +51,7 @@ max_queue_bytes = 7
   EXPECT_EQ(config.tls.client_ca, "ca");
   EXPECT_EQ(config.limits.max_targets, 1);
   EXPECT_EQ(config.limits.max_queue_bytes, 7);
+  EXPECT_EQ(config.limits.max_silence_seconds, 8);
 }
 
 TEST(Config, PrintedFormIsReadBack) {
