@@ -52,7 +52,9 @@ RemoteError NoSuchProcess(const ProcessOptions& options) {
   error.error = {.code = ErrorCode::kNotFound,
                  .reason = "NO_SUCH_PROCESS",
                  .message = fmt::format("no process that you may trace has {}", Describe(options)),
-                 .hint = "with --wait the first one to start is taken",
+                 .hint = ::geteuid() == 0 ? "with --wait the first one to start is taken"
+                                          : "with --wait the first one to start is taken; "
+                                            "processes of other users take root",
                  .metadata = {}};
   return error;
 }

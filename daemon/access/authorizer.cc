@@ -12,7 +12,7 @@ Error NotForYou() {
   return Error{ErrorCode::kPermissionDenied,
                "KERNEL_PROBES_NEED_ADMIN",
                "probes in the kernel see every process",
-               "as root, or as a member of the daemon's admin group (probed-admin)",
+               kAdminHint,
                {}};
 }
 
@@ -28,7 +28,7 @@ Status Authorizer::CheckTarget(const Caller& caller, event::TargetId target) con
   if (caller.admin) return {};
   if (target == engine::kKernelTarget) return NotForYou();
   auto process = ReadCredentials(target.pid);
-  if (process.ok() && process->start_ticks == target.start_ticks)
+  if (process.ok() && process->start_ticks == target.start_ticks && !process->ended)
     return MayTrace(caller, *process, sys::YamaScope());
   std::lock_guard lock(mutex_);
   auto owner = owners_.find(target);

@@ -23,8 +23,7 @@ bool AllAre(const Ids& ids, Id id) {
 
 Status MayTrace(const Caller& caller, const ProcessCredentials& process, int yama_scope) {
   if (caller.admin) return {};
-  const std::string admin_hint =
-      "as root, or as a member of the daemon's admin group (probed-admin)";
+  const std::string admin_hint(kAdminHint);
   if (process.namespace_owner == caller.uid) return {};
   if (!AllAre(process.uids, caller.uid) || !AllAre(process.gids, caller.gid))
     return Denied("UID_MISMATCH",
@@ -39,6 +38,12 @@ Status MayTrace(const Caller& caller, const ProcessCredentials& process, int yam
   if (process.permitted_capabilities != 0)
     return Denied("MISSING_CAPABILITY", "the process has capabilities that you do not have",
                   admin_hint);
+  if (process.ended)
+    return Error{ErrorCode::kNotFound,
+                 "PROCESS_NOT_FOUND",
+                 "the process has ended, or its first thread has",
+                 "",
+                 {}};
   if (!process.dumpable)
     return Denied("NOT_DUMPABLE",
                   "the process is not dumpable (it changed ids or called prctl PR_SET_DUMPABLE)",

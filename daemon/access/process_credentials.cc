@@ -25,11 +25,10 @@ Error NoSuchProcess(pid_t pid) {
                {{"pid", std::to_string(pid)}}};
 }
 
-bool ReadGids(const std::string& status_path, std::array<gid_t, 3>& gids) {
-  const auto status = ReadFile(status_path, kMaxProcFile);
-  const size_t at = status.ok() ? status->find("\nGid:") : std::string::npos;
+bool ReadGids(const std::string& status, std::array<gid_t, 3>& gids) {
+  const size_t at = status.find("\nGid:");
   return at != std::string::npos &&
-         std::sscanf(status->c_str() + at, " Gid: %u %u %u", &gids[0], &gids[1], &gids[2]) == 3;
+         std::sscanf(status.c_str() + at, " Gid: %u %u %u", &gids[0], &gids[1], &gids[2]) == 3;
 }
 
 // Files in /proc/PID belong to the effective uid while the process is dumpable and to root
@@ -66,9 +65,11 @@ Result<ProcessCredentials> ReadCredentials(pid_t pid) {
   const std::string status_path = fmt::format("/proc/{}/status", pid);
   const auto status = sys::ReadTaskStatus(pid);
   const auto stat_fields = sys::ReadTaskStat(pid);
+  const auto text = ReadFile(status_path, kMaxProcFile);
   ProcessCredentials credentials;
-  if (!status.ok() || !stat_fields.ok() || !ReadGids(status_path, credentials.gids))
+  if (!status.ok() || !stat_fields.ok() || !text.ok() || !ReadGids(*text, credentials.gids))
     return NoSuchProcess(pid);
+  credentials.ended = text->find("\nVmSize:") == std::string::npos;
   credentials.uids = {status->real_uid, status->effective_uid, status->saved_uid};
   credentials.permitted_capabilities = status->permitted_caps;
   credentials.dumpable = IsDumpable(status_path, status->effective_uid);

@@ -16,6 +16,8 @@ struct ProcessCredentials {
   std::array<gid_t, 3> gids{};
   uint64_t permitted_capabilities = 0;
   bool dumpable = false;
+  // It is exiting, or a zombie: without memory nothing tells whether it is dumpable.
+  bool ended = false;
   // It lives in a user name space below the daemon's; of the outermost such, who made it.
   std::optional<uid_t> namespace_owner;
   uint64_t start_ticks = 0;

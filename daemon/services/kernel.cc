@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/access/policy.h"
 #include "daemon/convert/page.h"
 #include "daemon/convert/status.h"
 #include "engine/kernel/kprobes.h"
@@ -19,7 +20,7 @@ grpc::Status CheckAdmin(const Caller& caller) {
   return ToStatus(Error{ErrorCode::kPermissionDenied,
                         "ADMIN_ONLY",
                         "this tells what is in the kernel and what everybody probes there",
-                        "ask as root or as a member of the admin group",
+                        kAdminHint,
                         {}});
 }
 

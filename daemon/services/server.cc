@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "daemon/access/policy.h"
 #include "daemon/convert/duration.h"
 #include "daemon/convert/probe.h"
 #include "daemon/convert/status.h"
@@ -25,7 +26,7 @@ Error AdminsOnly() {
   return Error{ErrorCode::kPermissionDenied,
                "ADMIN_ONLY",
                "this changes the probes of everybody's targets",
-               "ask as root or as a member of the admin group",
+               kAdminHint,
                {}};
 }
 

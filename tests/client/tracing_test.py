@@ -16,6 +16,7 @@ from support.paths import PROBECTL, target
 from support.process import Program, is_running_free, status
 from support.wait import wait_until
 
+NOBODY = 65534
 SUMMARY = r"probectl: \d+ events? in \d+\.\d s, 0 lost, \d+ probes?"
 
 
@@ -63,6 +64,23 @@ class Run(unittest.TestCase):
             program.signal(signal.SIGTERM)
             self.assertEqual(program.finish(20), 128 + signal.SIGTERM, program.err)
             self.assertRegex(program.err, SUMMARY)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to become somebody else")
+    def test_counters_of_a_command_that_a_signal_has_ended(self):
+        """Without privileges: what has ended is nobody's in /proc, but still ours."""
+        words = [PROBECTL, "run", "-e", f"p:e/w {target('counter')}:work", "-o", "/dev/null", "--",
+                 target("counter")]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env=probectl.environment(), text=True,
+                              user=NOBODY, group=NOBODY, extra_groups=[]) as session:
+            self.assertEqual(session.stdout.readline(), "ready\n")
+            session.send_signal(signal.SIGTERM)
+            _, err = session.communicate(timeout=30)
+            self.assertEqual(session.returncode, 128 + signal.SIGTERM, err)
+            self.assertNotIn("error:", err)
+            hits, shown = re.search(r"p:e/w  hits (\d+)  shown (\d+)  missed 0  lost 0$", err,
+                                    re.M).groups()
+            self.assertEqual(hits, shown)
 
     @staticmethod
     def commands_of(pid):

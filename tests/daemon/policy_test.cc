@@ -130,6 +130,29 @@ TEST(ReadCredentials, SeesDumpability) {
   EXPECT_EQ(status, 0);
 }
 
+// Files in /proc of a process without memory are root's: that says nothing of its being dumpable.
+TEST(Authorizer, WhatHasEndedIsStillItsOwners) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
+  const pid_t child = ForkOrDie();
+  if (child == 0)
+    _exit(setresgid(1000, 1000, 1000) == 0 && setresuid(1000, 1000, 1000) == 0 ? 0 : 1);
+  siginfo_t ended{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  const auto zombie = ReadCredentials(child);
+  ASSERT_TRUE(zombie.ok());
+  EXPECT_TRUE(zombie->ended);
+  EXPECT_EQ(MayTrace(kUser, *zombie, 0).error().reason, "PROCESS_NOT_FOUND");
+  Authorizer authorizer;
+  const event::TargetId target{child, zombie->start_ticks};
+  EXPECT_EQ(authorizer.CheckTarget(kUser, target).error().reason, "TARGET_NOT_VISIBLE");
+  authorizer.Remember(target, kUser);
+  EXPECT_TRUE(authorizer.CheckTarget(kUser, target).ok());
+  Caller other = kUser;
+  other.uid = 1001;
+  EXPECT_EQ(authorizer.CheckTarget(other, target).error().reason, "TARGET_NOT_VISIBLE");
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+}
+
 TEST(ReadCredentials, NoSuchProcess) {
   EXPECT_EQ(ReadCredentials(0x7ffffff0).error().reason, "PROCESS_NOT_FOUND");
 }
