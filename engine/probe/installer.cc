@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/probe/generated_code.h"
+#include "engine/probe/image_stop.h"
 #include "engine/probe/stop_deadline.h"
 #include "engine/probe/transaction.h"
 #include "engine/probe/trap_signal.h"
@@ -127,10 +128,6 @@ void Installer::RequestOptimization(const ProbeGroup& group) {
 Status Installer::InstallIn(ProcessState& state, const std::vector<PlannedSite>& plans) {
   const uint64_t planned_for = state.image;
   Transaction transaction(state, plans);
-  auto reserve = [&](tracee::Stopped& stopped) -> Status {
-    if (state.image == planned_for) transaction.Reserve(stopped);
-    return {};
-  };
   auto install = [&](tracee::Stopped& stopped) -> Status {
     if (state.image != planned_for) return {};
     LookAtTrapAction(stopped, state);
@@ -140,8 +137,9 @@ Status Installer::InstallIn(ProcessState& state, const std::vector<PlannedSite>&
     return {};
   };
   auto in_the_way = [&] { return InTheWay(state, plans); };
-  Status installed = tracer_->WithOneStopped(state.process, kStopDeadline, reserve);
-  if (installed.ok() && state.image == planned_for) installed = transaction.Build();
+  Status installed = transaction.Reserve(StopOfImage(*tracer_, state, planned_for));
+  if (!installed.ok() && !IsGone(installed.error())) transaction.GiveBack();
+  if (installed.ok()) installed = transaction.Build();
   if (installed.ok()) installed = WithBreakpoints(state, in_the_way, install);
   if (!installed.ok() && IsGone(installed.error())) return {};
   return installed;

@@ -1,7 +1,6 @@
 #include "engine/probe/jump_batch.h"
 
 #include <algorithm>
-#include <map>
 #include <unordered_set>
 #include <utility>
 
@@ -14,58 +13,6 @@
 
 namespace probed::probe {
 namespace {
-
-// What the detour was built from, and what the jumps overwrite, is what the program has.
-bool IsUnchanged(tracee::CodeMemory& code, const Optimization& optimization) {
-  std::vector<uint8_t> region;
-  region.reserve(optimization.region_end() - optimization.site);
-  for (const arch::Instruction& instruction : optimization.region)
-    region.insert(region.end(), instruction.code().begin(), instruction.code().end());
-  region.front() = kBreakpointByte;
-  if (!code.Holds(optimization.site, region)) return false;
-  return std::all_of(optimization.patches.begin(), optimization.patches.end(),
-                     [&](const CodePatch& patch) {
-                       std::vector<uint8_t> expected = patch.original;
-                       if (patch.address == optimization.site) expected.front() = kBreakpointByte;
-                       return code.Holds(patch.address, expected);
-                     });
-}
-
-// Of two jumps of one batch that need the same bytes only one can be. False: they are taken.
-bool Claim(std::map<RemoteAddr, RemoteAddr>& claimed, const Optimization& optimization) {
-  auto is_taken = [&](const CodePatch& patch) {
-    auto after = claimed.lower_bound(patch.address + patch.patched.size());
-    return after != claimed.begin() && std::prev(after)->second > patch.address;
-  };
-  const auto& patches = optimization.patches;
-  if (std::any_of(patches.begin(), patches.end(), is_taken)) return false;
-  for (const CodePatch& patch : patches) {
-    claimed.insert_or_assign(claimed.end(), patch.address, patch.address + patch.patched.size());
-  }
-  return true;
-}
-
-// What may not be displaced is somebody else's too.
-bool IsShared(const SiteTable& sites, const Optimization& optimization) {
-  auto is_taken = [&](RemoteAddr start, RemoteAddr end) {
-    auto is_other = [&](const Site& site) {
-      return site.address() != optimization.site &&
-             (site.armed() || !site.probes().empty() || site.has_hooks());
-    };
-    return sites.FindBetween(start, end, is_other) != nullptr ||
-           sites.FindDisplacing(start, end) != nullptr;
-  };
-  return is_taken(optimization.site, optimization.region_end()) ||
-         std::any_of(optimization.patches.begin(), optimization.patches.end(),
-                     [&](const CodePatch& patch) {
-                       return is_taken(patch.address, patch.address + patch.patched.size());
-                     });
-}
-
-bool IsStillWanted(const Site* site, const Optimization& optimization) {
-  return site != nullptr && site->armed() && !site->optimization() && !site->has_hooks() &&
-         !site->barred() && optimization.Serves(site->probes());
-}
 
 bool Hijacks(const Site& site) {
   return site.optimization() && !site.optimization()->returns.empty();
@@ -113,73 +60,42 @@ Status JumpBatch::CheckUnstopped(const std::function<bool(RemoteAddr)>& is_in_th
   return {};
 }
 
-void JumpBatch::GiveUp(const std::shared_ptr<Optimization>& optimization, std::string why) {
-  state_.Release(*optimization);
-  Site* site = state_.sites.Find(optimization->site);
-  if (site != nullptr) site->set_obstacle(std::move(why));
-}
-
-std::vector<JumpBatch::Ready> JumpBatch::Select(std::vector<std::shared_ptr<Optimization>> ready,
-                                                tracee::CodeMemory& code) {
-  std::vector<Ready> selected;
-  std::map<RemoteAddr, RemoteAddr> claimed;
-  for (auto& optimization : ready) {
-    Site* site = state_.sites.Find(optimization->site);
-    if (!IsStillWanted(site, *optimization)) {
-      GiveUp(optimization, "it has changed meanwhile");
-    } else if (IsShared(state_.sites, *optimization) || !Claim(claimed, *optimization)) {
-      GiveUp(optimization, "another probe stands on the bytes that a jump needs");
-    } else if (!IsUnchanged(code, *optimization)) {
-      GiveUp(optimization, "the program's code differs from its file");
-    } else {
-      selected.emplace_back(site, std::move(optimization));
-    }
-  }
-  return selected;
-}
-
 // A thread that a signal took out of a site's copy comes back to the site, and its hit is not
 // counted again: only the breakpoint knows that.
-bool JumpBatch::DropInterrupted(std::vector<Ready>& ready) {
+bool JumpBatch::DropInterrupted(JumpPlan& plan) const {
   std::unordered_set<RemoteAddr> sites;
   for (const auto& [tid, thread] : state_.process.threads()) {
     const auto& interrupted = ThreadState::Of(*thread).interrupted;
     if (interrupted) sites.insert(interrupted->site);
   }
-  return std::erase_if(ready, [&](const Ready& entry) {
-           if (!sites.contains(entry.second->site)) return false;
-           GiveUp(entry.second, "a signal handler is about to return to it");
-           return true;
-         }) > 0;
+  if (sites.empty()) return false;
+  return plan.Drop([&](const PlannedJump& jump) {
+    return sites.contains(jump.optimization->site) ? "a signal handler is about to return to it"
+                                                   : "";
+  });
 }
 
 // A signal handler that interrupted a thread in the middle of a region returns to bytes of a jump.
-bool JumpBatch::DropReturnedTo(std::vector<Ready>& ready) {
+bool JumpBatch::DropReturnedTo(JumpPlan& plan) const {
   std::vector<uint64_t> middles;
-  for (const auto& [site, optimization] : ready) {
-    RemoteAddr at = optimization->site;
-    for (const auto& instruction : optimization->region) {
-      if (at != optimization->site) middles.push_back(at.value);
+  for (const PlannedJump& jump : plan.jumps()) {
+    RemoteAddr at = jump.optimization->site;
+    for (const auto& instruction : jump.optimization->region) {
+      if (at != jump.optimization->site) middles.push_back(at.value);
       at = at + instruction.length;
     }
   }
   std::sort(middles.begin(), middles.end());
   auto found = FindOnStacks(threads_, middles);
   if (found.ok() && found->empty()) return false;
-  return std::erase_if(ready, [&](const Ready& entry) {
-           const auto& optimization = entry.second;
-           if (!found.ok()) {
-             GiveUp(optimization, found.error().message);
-             return true;
-           }
-           bool returned_to = std::any_of(found->begin(), found->end(), [&](uint64_t address) {
-             return RemoteAddr{address} > optimization->site &&
-                    RemoteAddr{address} < optimization->region_end();
-           });
-           if (returned_to)
-             GiveUp(optimization, "a signal handler may return to bytes of the jump");
-           return returned_to;
-         }) > 0;
+  return plan.Drop([&](const PlannedJump& jump) -> std::string {
+    if (!found.ok()) return found.error().message;
+    const bool returned_to = std::any_of(found->begin(), found->end(), [&](uint64_t address) {
+      return RemoteAddr{address} > jump.optimization->site &&
+             RemoteAddr{address} < jump.optimization->region_end();
+    });
+    return returned_to ? "a signal handler may return to bytes of the jump" : "";
+  });
 }
 
 // Out of the site's old copy, whose way back leads into the region, and off the bytes that change.
@@ -208,26 +124,27 @@ bool JumpBatch::Enter(tracee::Stopped& thread, const Site& site, const Optimizat
 }
 
 // Before a byte is changed: if we die between, displaced instructions do what the program's would.
-std::unordered_set<const Site*> JumpBatch::EnterAll(const std::vector<Ready>& selected) {
-  std::unordered_set<const Site*> entered;
+void JumpBatch::EnterAll(std::vector<PlannedJump>& jumps, tracee::CodeMemory& code) {
   for (tracee::Stopped* thread : threads_) {
     RemoteAddr ip{thread->regs().rip};
     const Site* copied = state_.sites.FindByCopy(ip);
     auto after = std::upper_bound(
-        selected.begin(), selected.end(), copied != nullptr ? copied->address() : ip,
-        [](RemoteAddr at, const Ready& entry) { return at < entry.first->address(); });
-    if (after == selected.begin()) continue;
-    const auto& [site, optimization] = *std::prev(after);
-    bool concerned = copied != nullptr ? copied == site : ip < optimization->region_end();
-    if (concerned && Enter(*thread, *site, *optimization)) entered.insert(site);
+        jumps.begin(), jumps.end(), copied != nullptr ? copied->address() : ip,
+        [](RemoteAddr at, const PlannedJump& jump) { return at < jump.site->address(); });
+    if (after == jumps.begin()) continue;
+    PlannedJump& jump = *std::prev(after);
+    bool concerned = copied != nullptr ? copied == jump.site : ip < jump.optimization->region_end();
+    if (!concerned || !jump.IsUnchanged(code)) continue;
+    jump.in_use |= Enter(*thread, *jump.site, *jump.optimization);
   }
-  return entered;
 }
 
 // One in so many goes on where the other mechanism has left off; seconds are of another clock.
 void JumpBatch::SampleByJump(const Optimization& optimization) {
-  for (size_t i = 0; i < optimization.indices.size(); ++i)
-    state_.ring->SetSkip(optimization.indices[i], optimization.probes[i]->sampling_state.skip);
+  for (size_t i = 0; i < optimization.indices.size(); ++i) {
+    if (optimization.selections[i].sampling.is_needed())
+      state_.ring->SetSkip(optimization.indices[i], optimization.probes[i]->sampling_state.skip);
+  }
 }
 
 void JumpBatch::SampleByTrap(const Optimization& optimization) {
@@ -236,45 +153,30 @@ void JumpBatch::SampleByTrap(const Optimization& optimization) {
     optimization.probes[i]->sampling_state.skip = state_.ring->Skip(optimization.indices[i]);
 }
 
-Status JumpBatch::Journal(const Optimization& optimization) {
-  for (const CodePatch& patch : optimization.patches) {
-    PROBED_RETURN_IF_ERROR(
-        state_.journal.PutPatch(optimization.site, patch.address, patch.original, patch.patched));
-  }
-  return {};
-}
-
-Result<bool> JumpBatch::Optimize(std::vector<std::shared_ptr<Optimization>> ready) {
+Result<bool> JumpBatch::Optimize(JumpPlan& plan) {
   auto is_in_the_way = [&](RemoteAddr ip) {
     if (state_.sites.FindByCopy(ip) != nullptr) return true;
-    return std::any_of(ready.begin(), ready.end(), [&](const auto& optimization) {
-      return ip >= optimization->site && ip < optimization->region_end();
+    return std::any_of(plan.jumps().begin(), plan.jumps().end(), [&](const PlannedJump& jump) {
+      return ip >= jump.optimization->site && ip < jump.optimization->region_end();
     });
   };
   Status unstopped = CheckUnstopped(is_in_the_way);
   if (!unstopped.ok()) {
-    for (const auto& optimization : ready)
-      GiveUp(optimization, unstopped.error().message);
+    plan.DropAll(unstopped.error().message);
     return std::move(unstopped).error();
   }
   tracee::CodeMemory code(*threads_.front());
-  std::vector<Ready> selected = Select(std::move(ready), code);
-  bool may_change = DropInterrupted(selected);
-  may_change |= DropReturnedTo(selected);
-  const auto entered = EnterAll(selected);
-  for (const auto& [site, optimization] : selected) {
-    Status done = Journal(*optimization);
-    if (done.ok()) done = site->Optimize(code, optimization);
-    if (done.ok()) {
-      site->set_obstacle("");
-      SampleByJump(*optimization);
-      state_.sites.Reindex(*site, nullptr);
-    } else if (entered.contains(site)) {
-      site->set_obstacle(done.error().message);  // somebody is in its detour, which stays
-    } else {
-      GiveUp(optimization, done.error().message);
-    }
-  }
+  plan.Recheck();
+  bool may_change = DropInterrupted(plan);
+  may_change |= DropReturnedTo(plan);
+  EnterAll(plan.jumps(), code);
+  plan.Drop([&](const PlannedJump& jump) -> std::string {
+    if (!jump.IsUnchanged(code)) return "the program's code differs from its file";
+    Status done = jump.site->Optimize(code, jump.optimization);
+    if (!done.ok()) return done.error().message;
+    SampleByJump(*jump.optimization);
+    return "";
+  });
   return may_change;
 }
 

@@ -5,11 +5,10 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "engine/probe/detour_exit.h"
+#include "engine/probe/jump_plan.h"
 #include "engine/probe/process_state.h"
 #include "engine/probe/return_handler.h"
 #include "engine/sys/process_memory.h"
@@ -29,27 +28,21 @@ class JumpBatch {
       : threads_(threads), state_(state) {}
 
   // THREADS_NOT_STOPPED: one is in uninterruptible sleep where bytes would change; nothing was
-  // done. Otherwise what could not be optimized has an obstacle now, and its detour is given back.
-  // Detours are written already.
-  // True: that may change soon.
-  Result<bool> Optimize(std::vector<std::shared_ptr<Optimization>> ready);
+  // done. Otherwise all that is left in the plan is jumps. Detours are written already.
+  // True: what was dropped may be possible soon.
+  Result<bool> Optimize(JumpPlan& plan);
   // Breakpoints again; THREADS_NOT_STOPPED as above. Detours are retired (ProcessState).
   Status Unoptimize(std::span<Site* const> sites, const EvaluateRest& evaluate,
                     ReturnHandler& returns);
 
  private:
-  using Ready = std::pair<Site*, std::shared_ptr<Optimization>>;
   Status CheckUnstopped(const std::function<bool(RemoteAddr)>& is_in_the_way) const;
-  std::vector<Ready> Select(std::vector<std::shared_ptr<Optimization>> ready,
-                            tracee::CodeMemory& code);
-  void GiveUp(const std::shared_ptr<Optimization>& optimization, std::string why);
-  bool DropInterrupted(std::vector<Ready>& ready);
-  bool DropReturnedTo(std::vector<Ready>& ready);
-  Status Journal(const Optimization& optimization);
+  bool DropInterrupted(JumpPlan& plan) const;
+  bool DropReturnedTo(JumpPlan& plan) const;
   void SampleByJump(const Optimization& optimization);
   void SampleByTrap(const Optimization& optimization);
   bool Enter(tracee::Stopped& thread, const Site& site, const Optimization& optimization);
-  std::unordered_set<const Site*> EnterAll(const std::vector<Ready>& selected);
+  void EnterAll(std::vector<PlannedJump>& jumps, tracee::CodeMemory& code);
   void TakeReturnsOver(const EvaluateRest& evaluate, ReturnHandler& returns);
   void Leave(tracee::Stopped& thread, Site& site, const EvaluateRest& evaluate);
 

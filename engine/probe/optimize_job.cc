@@ -225,6 +225,27 @@ Status AssembleCode(const Candidate& candidate, Optimization& optimization,
 
 }  // namespace
 
+std::vector<tracee::WantedCode> OptimizeJob::WantedBuffers() const {
+  std::vector<tracee::WantedCode> wanted;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.possible()) {
+      wanted.push_back(
+          {.window = candidate.window, .size = candidate.buffer_size, .place = {}, .refusal = {}});
+    }
+  }
+  return wanted;
+}
+
+void OptimizeJob::SetBuffers(std::span<const tracee::WantedCode> buffers) {
+  auto answer = buffers.begin();
+  for (Candidate& candidate : candidates) {
+    if (!candidate.possible()) continue;
+    candidate.buffer = answer->place;
+    if (answer->refusal) candidate.obstacle = answer->refusal->message;
+    ++answer;
+  }
+}
+
 bool OptimizeJob::HasWork() const {
   return std::any_of(candidates.begin(), candidates.end(),
                      [](const Candidate& candidate) { return candidate.possible(); });

@@ -3,6 +3,7 @@
 // here touches the process.
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "engine/probe/patch_planner.h"
 #include "engine/probe/site.h"
 #include "engine/tracee/code_arena.h"
+#include "engine/tracee/code_reservation.h"
 
 namespace probed::probe {
 
@@ -48,6 +50,9 @@ class OptimizeJob {
   void Plan(const AddressSpace& space, FileCache& files, PatchPlanner& planner);
   // Size of each, or an obstacle, once there is `memory`.
   void Measure();
+  // Of each that is possible; SetBuffers() takes them as they were answered.
+  std::vector<tracee::WantedCode> WantedBuffers() const;
+  void SetBuffers(std::span<const tracee::WantedCode> buffers);
   // Code and jump of each that has a buffer, or an obstacle.
   void Assemble();
   bool HasWork() const;

@@ -8,6 +8,7 @@
 
 #include "engine/probe/fault_signal.h"
 #include "engine/probe/generated_code.h"
+#include "engine/probe/image_stop.h"
 #include "engine/probe/jump_batch.h"
 #include "engine/probe/routines.h"
 #include "engine/probe/shadow_returns.h"
@@ -145,22 +146,6 @@ void Optimizer::AddToDrainer(ProcessState& state) {
   state.source = drainer_.Add(state.ring);
 }
 
-Status Optimizer::ReserveIn(tracee::Stopped& stopped, ProcessState& state, OptimizeJob& job) {
-  if (state.image != job.image || !state.ring) return {};
-  job.daemon_trampoline = state.trampoline;
-  LookAtFaultActions(stopped, state);
-  for (Candidate& candidate : job.candidates) {
-    if (!candidate.possible()) continue;
-    auto buffer = state.process.arena().Allocate(stopped, candidate.window, candidate.buffer_size);
-    if (!buffer.ok()) {
-      candidate.obstacle = buffer.error().message;
-      continue;
-    }
-    candidate.buffer = *buffer;
-  }
-  return {};
-}
-
 void Optimizer::ClaimIndices(ProcessState& state, OptimizeJob& job) {
   for (Candidate& candidate : job.candidates) {
     if (candidate.buffer.value == 0) continue;
@@ -190,12 +175,18 @@ void Optimizer::Open(OptimizeJob& job) {
 }
 
 void Optimizer::Reserve(OptimizeJob& job) {
-  ProcessState* state = Find(job.target);
-  if (state == nullptr) return;
-  Status reserved = tracer_->WithOneStopped(
-      state->process, kStopDeadline,
-      [&](tracee::Stopped& stopped) { return ReserveIn(stopped, *state, job); });
-  if (reserved.ok()) return ClaimIndices(*state, job);
+  ProcessState* state = FindImage(job);
+  if (state == nullptr || state->leaving || !state->ring) return;
+  job.daemon_trampoline = state->trampoline;
+  std::vector<tracee::WantedCode> wanted = job.WantedBuffers();
+  Status reserved =
+      tracee::ReserveCode(state->process.arena(), wanted, StopOfImage(*tracer_, *state, job.image));
+  if (FindImage(job) != state) return GiveUpAll(job, "the process has gone on to another program");
+  if (reserved.ok()) {
+    job.SetBuffers(wanted);
+    return ClaimIndices(*state, job);
+  }
+  tracee::FreeCode(state->process.arena(), wanted);
   GiveUpAll(job, reserved.error().message);
 }
 
@@ -235,22 +226,23 @@ bool Optimizer::Apply(OptimizeJob& job) {
   auto ready = TakeReady(job, *state);
   if (ready.empty()) return false;
   bool again = false;
+  Status prepared = Prepare(*state, ready);
+  if (FindImage(job) != state) return false;
+  JumpPlan plan(*state, std::move(ready));
   auto apply = [&](std::vector<tracee::Stopped*>& threads) -> Status {
     if (state->image != job.image || state->leaving) return {};
     if (!ShadowStackObstacle(*state).empty()) return {};  // it has enabled one meanwhile
+    LookAtFaultActions(*threads.front(), *state);
     for (tracee::Stopped* thread : threads)
       LookAt(*thread, *state);
     JumpBatch batch(threads, *state);
-    auto optimized = batch.Optimize(std::exchange(ready, {}));
+    auto optimized = batch.Optimize(plan);
     again = !optimized.ok() || *optimized;
     return {};
   };
-  if (Prepare(*state, ready).ok()) {
-    (void)tracer_->WithAllStopped(state->process, kStopDeadline, apply);
-  }
+  if (prepared.ok()) prepared = tracer_->WithAllStopped(state->process, kStopDeadline, apply);
   if (FindImage(job) != state) return again;  // it went, and its memory with it
-  for (const auto& optimization : ready)
-    state->Release(*optimization);
+  plan.Finish();
   return again;
 }
 

@@ -84,7 +84,6 @@ class Optimizer {
   std::vector<Candidate> Collect(ProcessState& state) const;
   void Open(OptimizeJob& job);
   void Reserve(OptimizeJob& job);
-  Status ReserveIn(tracee::Stopped& stopped, ProcessState& state, OptimizeJob& job);
   Status MakeRing(tracee::Stopped& stopped, ProcessState& state);
   std::vector<std::shared_ptr<Optimization>> TakeReady(OptimizeJob& job, ProcessState& state) const;
   bool Apply(OptimizeJob& job);

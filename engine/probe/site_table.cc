@@ -61,6 +61,7 @@ Site* SiteTable::FindBetween(RemoteAddr start, RemoteAddr end,
 
 // Many come in the order of their addresses: the end is the place to look first.
 void SiteTable::Reindex(Site& site, const Optimization* before) {
+  ++changes_;
   if (before != nullptr) {
     by_detour_.erase(before->buffer);
     if (auto island = before->island()) by_detour_.erase(*island);
@@ -100,6 +101,7 @@ void SiteTable::Erase(RemoteAddr address) {
 }
 
 void SiteTable::Clear() {
+  ++changes_;
   by_copy_.clear();
   by_detour_.clear();
   by_trampoline_.clear();

@@ -57,8 +57,11 @@ class SiteTable {
   // The program's own byte at a place that holds `present` now.
   uint8_t OriginalByte(RemoteAddr address, uint8_t present) const;
   size_t size() const { return sites_.size(); }
+  // Grows with every site that comes or goes, or becomes a jump or a breakpoint again.
+  uint64_t changes() const { return changes_; }
 
  private:
+  uint64_t changes_ = 0;
   std::map<RemoteAddr, std::unique_ptr<Site>> sites_;
   std::map<RemoteAddr, Site*> by_copy_;
   std::map<RemoteAddr, Site*> by_detour_;

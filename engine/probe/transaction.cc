@@ -51,15 +51,24 @@ bool Transaction::NeedsSite(const PlannedSite& plan) const {
   return !unchanged;  // other code lives there now
 }
 
-void Transaction::Reserve(tracee::Stopped& stopped) {
+Status Transaction::Reserve(const tracee::InOneStop& stop) {
   std::unordered_set<RemoteAddr> seen;
   for (const PlannedSite& plan : plans_) {
-    if (!NeedsSite(plan) || !seen.insert(plan.address).second) continue;
-    auto slot =
-        state_.process.arena().Allocate(stopped, tracee::Window::Around(plan.address), kSlotSize);
-    if (!slot.ok()) no_memory_ = slot.error();
-    slots_.emplace_back(&plan, slot.ok() ? std::optional(*slot) : std::nullopt);
+    const bool is_new = NeedsSite(plan) && seen.insert(plan.address).second;
+    steps_.push_back({.plan = &plan, .site = nullptr, .is_new = is_new});
+    if (is_new) {
+      slots_.push_back({.window = tracee::Window::Around(plan.address),
+                        .size = kSlotSize,
+                        .place = {},
+                        .refusal = {}});
+    }
   }
+  return tracee::ReserveCode(state_.process.arena(), slots_, stop);
+}
+
+// The memory of another program's is not ours to free.
+void Transaction::GiveBack(std::span<const tracee::WantedCode> slots) {
+  if (state_.image == image_) tracee::FreeCode(state_.process.arena(), slots);
 }
 
 // The rest of a slot is breakpoints, so that nothing can run off a copy's end. In front of the copy
@@ -80,28 +89,47 @@ Status Transaction::BuildCopy(Site& site, RemoteAddr slot) {
   return {};
 }
 
-Status Transaction::BuildSite(const PlannedSite& plan, std::optional<RemoteAddr> slot) {
+Status Transaction::BuildSite(const PlannedSite& plan, const tracee::WantedCode& slot) {
   auto site = std::make_unique<Site>(plan.address, plan.place, plan.instruction, plan.code);
-  Status built = slot ? BuildCopy(*site, *slot) : Status(*no_memory_);
+  Status built = slot.refusal ? Status(*slot.refusal) : BuildCopy(*site, slot.place);
   if (!built.ok() && !site->is_emulated()) return built;
+  Status written = state_.journal.Put(RecordOf(*site, plan.reference_counter));
+  if (!written.ok()) {
+    if (site->has_copy()) state_.process.arena().Free(site->slot(), kSlotSize);
+    return written;
+  }
   if (site->is_generated()) state_.has_generated_sites = true;
   state_.sites.Erase(plan.address);
   state_.sites.Insert(std::move(site));
   return {};
 }
 
-// What cannot be written now is written in the stop that follows.
+void Transaction::FindSites() {
+  for (Step& step : steps_)
+    step.site = state_.sites.Find(step.plan->address);
+  changes_ = state_.sites.changes();
+}
+
+// While memory was reserved, the program may have come to a place where all of the group's probes
+// are armed. What cannot be written now is written in the stop that follows.
 Status Transaction::Build() {
-  Status built;
-  for (const auto& [plan, slot] : slots_) {
-    if (built.ok()) {
-      built = BuildSite(*plan, slot);
-    } else if (slot) {
-      state_.process.arena().Free(*slot, kSlotSize);
+  auto slot = slots_.begin();
+  for (Step& step : steps_) {
+    if (!step.is_new) continue;
+    step.is_new = NeedsSite(*step.plan);
+    if (!step.is_new) {
+      GiveBack({slot, 1});
+      ++slot;
+      continue;
     }
+    Status built = BuildSite(*step.plan, *slot++);
+    if (built.ok()) continue;
+    GiveBack({slot, slots_.end()});
+    return built;
   }
-  if (built.ok() && state_.process.memory().CanWriteRunning()) (void)WriteCopies(0);
-  return built;
+  FindSites();
+  if (state_.process.memory().CanWriteRunning()) (void)WriteCopies(0);
+  return {};
 }
 
 // Neighbouring slots go out in one write: a request may bring thousands.
@@ -143,11 +171,14 @@ void Transaction::PrepareRescue(tracee::Stopped& stopped) {
 
 // While its threads were being stopped the program may have unmapped the code, or the module list
 // changed, with which it has been attached already.
-Status Transaction::Attach(tracee::CodeMemory& code, const PlannedSite& plan) {
-  Site* site = state_.sites.Find(plan.address);
+Status Transaction::Attach(tracee::CodeMemory& code, const Step& step) {
+  const PlannedSite& plan = *step.plan;
+  Site* site = step.site;
   if (site == nullptr || (plan.probe && site->Carries(*plan.probe))) return {};
   added_.push_back({.site = site, .probe = plan.probe, .hook = plan.hook});
-  PROBED_RETURN_IF_ERROR(state_.journal.Put(RecordOf(*site, plan.reference_counter)));
+  if (!step.is_new) {
+    PROBED_RETURN_IF_ERROR(state_.journal.Put(RecordOf(*site, plan.reference_counter)));
+  }
   if (plan.reference_counter) site->SetReferenceCounter(code.stopped(), *plan.reference_counter);
   if (plan.probe) site->AddProbe(plan.probe);
   if (plan.hook) site->AddHook(*plan.hook);
@@ -160,9 +191,10 @@ Status Transaction::AttachAll(tracee::Stopped& stopped) {
   PROBED_RETURN_IF_ERROR(PrepareTrampoline(stopped));
   PROBED_RETURN_IF_ERROR(WriteCopies(stopped.tid()));
   PrepareRescue(stopped);
+  if (changes_ != state_.sites.changes()) FindSites();
   tracee::CodeMemory code(stopped);
-  for (const PlannedSite& plan : plans_)
-    PROBED_RETURN_IF_ERROR(Attach(code, plan));
+  for (const Step& step : steps_)
+    PROBED_RETURN_IF_ERROR(Attach(code, step));
   return {};
 }
 
@@ -173,7 +205,11 @@ Status Transaction::Install(tracee::Stopped& stopped) {
 }
 
 Status Transaction::InstallAtOnce(tracee::Stopped& stopped) {
-  Reserve(stopped);
+  auto stop = [&](const std::function<void(tracee::Stopped&)>& work) -> Status {
+    work(stopped);
+    return {};
+  };
+  PROBED_RETURN_IF_ERROR(Reserve(stop));
   PROBED_RETURN_IF_ERROR(Build());
   return Install(stopped);
 }

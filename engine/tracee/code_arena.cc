@@ -44,6 +44,10 @@ Error NoSpace() {
           .metadata = {}};
 }
 
+bool IsRefusedByKernel(const Status& mapped) {
+  return !mapped.ok() && mapped.error().reason != NoSpace().reason;
+}
+
 // The place between two mappings that is nearest to what the window wants, if `size` bytes fit.
 std::optional<uint64_t> PlaceInGap(uint64_t gap_start, uint64_t gap_end, const Window& window,
                                    size_t size) {
@@ -60,6 +64,10 @@ Window Window::Around(RemoteAddr site) {
   return {.low = RemoteAddr{site.value - std::min(site.value, kReach)},
           .high = RemoteAddr{site.value + kReach},
           .near = site};
+}
+
+bool Window::IsWide() const {
+  return high - low >= kReach;
 }
 
 std::optional<RemoteAddr> FindGap(const std::vector<elf::Mapping>& mappings, const Window& window,
@@ -120,60 +128,91 @@ void CodeArena::Block::Give(RemoteAddr address, size_t bytes) {
 
 CodeArena::CodeArena(Process& process) : process_(process) {}
 
-Result<RemoteAddr> CodeArena::Allocate(Stopped& stopped, const Window& window, size_t size) {
-  size = RoundUp(std::max<size_t>(size, 1), kAlignment);
+std::optional<RemoteAddr> CodeArena::Take(const Window& window, size_t size) {
   for (Block& block : blocks_) {
-    if (std::optional<RemoteAddr> address = block.Take(window, size)) return *address;
+    if (std::optional<RemoteAddr> address = block.Take(window, Rounded(size))) return address;
   }
-  PROBED_TRY(Block * block, MapBlock(stopped, window, size));
-  if (std::optional<RemoteAddr> address = block->Take(window, size)) return *address;
-  return NoSpace();
+  return std::nullopt;
+}
+
+Result<RemoteAddr> CodeArena::Allocate(Stopped& stopped, const Window& window, size_t size) {
+  return Growth(*this, stopped).Allocate(window, size);
 }
 
 // As much as there is already, where many others may be served from it: so there are few blocks to
 // look through, however many sites there are.
-size_t CodeArena::NextBlockSize(const Window& window) const {
-  if (window.high - window.low < kReach) return kBlockSize;
+size_t CodeArena::NextBlockSize(const Window& window, size_t expected) const {
+  if (!window.IsWide()) return kBlockSize;
   size_t mapped = 0;
   for (const Block& block : blocks_)
     mapped += block.size;
-  return std::clamp(mapped / kBlockSize * kBlockSize, kBlockSize, kLargestBlock);
+  return std::clamp(RoundUp(std::max(mapped, expected), kBlockSize), kBlockSize, kLargestBlock);
 }
 
-Result<CodeArena::Block*> CodeArena::MapBlock(Stopped& stopped, const Window& window, size_t size) {
-  if (blocks_.size() == kMaxBlocks) return NoSpace();
+Result<RemoteAddr> CodeArena::Growth::Allocate(const Window& window, size_t size) {
+  if (auto address = arena_.Take(window, size)) return *address;
+  if (window.IsWide() && refused_) return *refused_;
+  const bool looked_before = !mappings_.empty();
+  Status mapped = MapBlock(window, Rounded(size));
+  if (IsRefusedByKernel(mapped) && looked_before) {
+    mappings_.clear();  // another thread may have mapped something there
+    mapped = MapBlock(window, Rounded(size));
+  }
+  if (IsRefusedByKernel(mapped) && window.IsWide()) refused_ = mapped.error();
+  PROBED_RETURN_IF_ERROR(std::move(mapped));
+  if (auto address = arena_.Take(window, size)) return *address;
+  return NoSpace();
+}
+
+Status CodeArena::Growth::LookAtMappings() {
+  if (!mappings_.empty()) return {};
+  PROBED_TRY(std::string text, sys::ReadMaps(arena_.process_.pid()));
+  PROBED_TRY(mappings_, elf::ParseMaps(text));
+  return {};
+}
+
+// As large as is good, or as small as will do.
+Status CodeArena::Growth::MapBlock(const Window& window, size_t size) {
+  if (arena_.blocks_.size() == kMaxBlocks) return NoSpace();
+  PROBED_RETURN_IF_ERROR(LookAtMappings());
   // The window may start anywhere in the block's first page.
-  size_t least = RoundUp(std::max(size + kPageSize, kBlockSize), kPageSize);
-  size_t block_size = std::max(least, NextBlockSize(window));
-  PROBED_TRY(std::string text, sys::ReadMaps(process_.pid()));
-  PROBED_TRY(std::vector<elf::Mapping> mappings, elf::ParseMaps(text));
-  std::optional<RemoteAddr> place = FindGap(mappings, window, block_size);
-  if (!place) place = FindGap(mappings, window, block_size = least);
+  const size_t least = RoundUp(std::max(size + kPageSize, kBlockSize), kPageSize);
+  const size_t good = std::max(least, arena_.NextBlockSize(window, expected_));
+  Status mapped = MapIn(window, good);
+  return mapped.ok() || good == least ? mapped : MapIn(window, least);
+}
+
+Status CodeArena::Growth::MapIn(const Window& window, size_t size) {
+  std::optional<RemoteAddr> place = FindGap(mappings_, window, size);
   if (!place) return NoSpace();
   constexpr uint64_t kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
   PROBED_TRY(uint64_t mapped,
-             RemoteSyscall(stopped, SYS_mmap,
-                           {place->value, block_size, PROT_READ | PROT_EXEC, kFlags, ~0ull, 0}));
+             RemoteSyscall(stopped_, SYS_mmap,
+                           {place->value, size, PROT_READ | PROT_EXEC, kFlags, ~0ull, 0}));
   // Before Linux 4.17 MAP_FIXED_NOREPLACE is only a hint.
   if (mapped != place->value) {
-    RemoteSyscall(stopped, SYS_munmap, {mapped, block_size, 0, 0, 0, 0}).ok();
+    RemoteSyscall(stopped_, SYS_munmap, {mapped, size, 0, 0, 0, 0}).ok();
     return Error{.code = ErrorCode::kUnimplemented,
                  .reason = "NO_FIXED_MAPPING",
                  .message = "the kernel does not map memory at a chosen place",
                  .hint = "Linux 4.17 or newer is needed",
                  .metadata = {}};
   }
-  blocks_.push_back({.start = *place,
-                     .size = block_size,
-                     .free_bytes = block_size,
-                     .free_ranges = {{*place, block_size}}});
-  return &blocks_.back();
+  arena_.blocks_.push_back(
+      {.start = *place, .size = size, .free_bytes = size, .free_ranges = {{*place, size}}});
+  elf::Mapping ours;
+  ours.start = *place;
+  ours.end = *place + size;
+  auto is_behind = [&](const elf::Mapping& mapping) { return mapping.start > ours.start; };
+  auto behind = std::find_if(mappings_.begin(), mappings_.end(), is_behind);
+  mappings_.insert(behind, std::move(ours));
+  return {};
 }
 
 void CodeArena::Free(RemoteAddr address, size_t size) {
   for (Block& block : blocks_) {
     if (address < block.start || address >= block.start + block.size) continue;
-    return block.Give(address, RoundUp(std::max<size_t>(size, 1), kAlignment));
+    return block.Give(address, Rounded(size));
   }
 }
 
