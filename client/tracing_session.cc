@@ -38,7 +38,8 @@ bool IsGone(const RemoteError& remote) {
 
 bool HasEnded(const RemoteError& refusal) {
   const std::string& reason = refusal.error.reason;
-  return reason == "TARGET_NOT_FOUND" || reason == "PROCESS_NOT_FOUND" || reason == "ZOMBIE";
+  return reason == "TARGET_NOT_FOUND" || reason == "PROCESS_NOT_FOUND" ||
+         reason == "PROCESS_GONE" || reason == "ZOMBIE";
 }
 
 namespace {
