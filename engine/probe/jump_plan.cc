@@ -160,11 +160,12 @@ void JumpPlan::Recheck() {
   Drop([&](const PlannedJump& jump) { return ObstacleNow(jump, is_same); });
 }
 
-void JumpPlan::Finish() {
+void JumpPlan::Finish(const Status& stop) {
   if (changes_ != state_.sites.changes()) FindSites();
+  const std::string why = stop.ok() ? kChanged : stop.error().message;
   Drop([&](const PlannedJump& jump) {
     const bool stands = jump.site != nullptr && jump.site->optimization() == jump.optimization;
-    return stands ? "" : kChanged;
+    return stands ? "" : why;
   });
   for (const PlannedJump& jump : jumps_) {
     jump.site->set_obstacle("");

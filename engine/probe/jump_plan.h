@@ -43,8 +43,8 @@ class JumpPlan {
     Drop([&](const PlannedJump&) { return why; });
   }
   // When the process runs again, before anything else happens to it: what has become a jump is
-  // found as one, all else is dropped.
-  void Finish();
+  // found as one, all else is dropped; `stop` may say why.
+  void Finish(const Status& stop);
 
  private:
   void Add(std::shared_ptr<Optimization> optimization);

@@ -226,7 +226,7 @@ bool Optimizer::Apply(OptimizeJob& job) {
   auto ready = TakeReady(job, *state);
   if (ready.empty()) return false;
   bool again = false;
-  Status prepared = Prepare(*state, ready);
+  Status done = Prepare(*state, ready);
   if (FindImage(job) != state) return false;
   JumpPlan plan(*state, std::move(ready));
   auto apply = [&](std::vector<tracee::Stopped*>& threads) -> Status {
@@ -240,9 +240,9 @@ bool Optimizer::Apply(OptimizeJob& job) {
     again = !optimized.ok() || *optimized;
     return {};
   };
-  if (prepared.ok()) prepared = tracer_->WithAllStopped(state->process, kStopDeadline, apply);
+  if (done.ok()) done = tracer_->WithAllStopped(state->process, kStopDeadline, apply);
   if (FindImage(job) != state) return again;  // it went, and its memory with it
-  plan.Finish();
+  plan.Finish(done);
   return again;
 }
 

@@ -86,7 +86,7 @@ TEST_F(ReservationTest, PlacesThatMustBeSomewhereAreMappedThere) {
   ASSERT_EQ(Attach(puppet_.pid()), "");
   auto wanted = Near(100);
   for (uint64_t i = 0; i < 20; ++i) {
-    RemoteAddr low{nop_.value / kMiB * kMiB + (400 + 3 * i) * kMiB + 0x1234};
+    RemoteAddr low{(nop_.value / kMiB - 400 - 3 * i) * kMiB + 0x1234};  // no heap is below it
     wanted.push_back({.window = {.low = low, .high = low + kNarrow, .near = low},
                       .size = kSize,
                       .place = RemoteAddr{},
