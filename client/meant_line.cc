@@ -55,13 +55,15 @@ bool IsPlaceInAFile(std::string_view token, std::string_view program) {
          (!program.empty() && path == program.substr(program.rfind('/') + 1));
 }
 
-// p my/work /bin/prog:work: a name without its colon.
+// p my/work /bin/prog:work, p: my/work /bin/prog:work: a name without its colon, or away from it.
 std::string WithColon(std::vector<std::string> tokens) {
   const std::string_view digits = std::string_view(tokens[0]).substr(1);
   const bool is_kind =
-      IsOfAProbe(tokens[0]) && digits.find_first_not_of("0123456789") == std::string_view::npos;
-  if (!is_kind || tokens.size() < 3 || !IsName(tokens[1]) || !IsPlace(tokens[2])) return {};
-  tokens[0] += ":" + tokens[1];
+      IsOfAProbe(tokens[0]) && digits.find_first_not_of("0123456789:") == std::string_view::npos;
+  if (!is_kind || tokens.size() < 3) return {};
+  const std::string name = tokens[1].substr(tokens[1].find_first_not_of(':') == 1 ? 1 : 0);
+  if (!IsName(name) || !IsPlace(tokens[2])) return {};
+  tokens[0] += (tokens[0].ends_with(':') ? "" : ":") + name;
   tokens.erase(tokens.begin() + 1);
   return lang::JoinTokens(tokens);
 }
@@ -90,12 +92,19 @@ std::string WithKind(std::vector<std::string> tokens, const std::string& program
   return lang::JoinTokens(tokens);
 }
 
+// p:/bin/prog:work: a place where the name would be.
+std::string WithBlank(const std::vector<std::string>& tokens, const std::string& program) {
+  const bool is_alone = tokens.size() == 1 && IsOfAProbe(tokens[0]) && tokens[0][1] == ':';
+  const std::string place = is_alone ? tokens[0].substr(2) : "";
+  return IsPlaceInAFile(place, program) ? tokens[0].substr(0, 1) + " " + place : "";
+}
+
 // p:my/work work: a function without its file is the kernel's.
 std::string WithProgram(std::vector<std::string> tokens, const std::string& program) {
   std::string& place = tokens[1];
   const bool is_name = place.find_first_of("/:") == std::string::npos &&
                        (place[0] == '_' || std::isalpha(static_cast<unsigned char>(place[0])) != 0);
-  if (!is_name) return {};
+  if (!is_name || (tokens.size() > 2 && IsPlaceInAFile(tokens[2], program))) return {};
   place = (program.empty() ? "PATH" : lang::EscapePath(program)) + ":" + place;
   return lang::JoinTokens(tokens);
 }
@@ -132,6 +141,7 @@ std::string MeantLine(const std::string& line, lang::Dialect dialect, const std:
     return std::string(ours) + lang::JoinTokens(WithoutAction(tokens)).substr(theirs.size());
   }
   if (auto named = WithColon(tokens); !named.empty()) return named;
+  if (auto parted = WithBlank(tokens, program); !parted.empty()) return parted;
   if (dialect == lang::Dialect::kExtended)
     if (auto escaped = WithEscape(tokens); !escaped.empty()) return escaped;
   const LineDestination destination = lang::Classify(line, dialect);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <iterator>
@@ -32,7 +33,34 @@ sigset_t Interrupts() {
   return set;
 }
 
-void GiveUp(int) {
+// timeout(1) sends its signal to us and to our process group: that is one request, not two.
+class Requests {
+ public:
+  bool IsRepeated(int number, pid_t sender) const {
+    constexpr int64_t kAtOnce = 200'000'000;
+    return number == number_ && sender == sender_ && Now() - when_ < kAtOnce;
+  }
+  void Note(int number, pid_t sender) {
+    number_ = number;
+    sender_ = sender;
+    when_ = Now();
+  }
+
+ private:
+  static int64_t Now() {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+  }
+
+  int number_ = 0;
+  pid_t sender_ = 0;
+  int64_t when_ = 0;
+};
+
+Requests requests;  // of this process, as its signals are
+
+void GiveUp() {
   constexpr std::string_view kText = "\nprobectl: interrupted; the daemon cleans up without us\n";
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, kText.data(), kText.size());
   ::_exit(static_cast<int>(ExitCode::kInterrupted));
@@ -49,7 +77,14 @@ Signals::Signals() {
 
 std::optional<Signals::Event> Signals::Next() {
   signalfd_siginfo info{};
-  if (::read(fd_.get(), &info, sizeof info) != sizeof info) return std::nullopt;
+  for (bool repeated = true; repeated;) {
+    if (::read(fd_.get(), &info, sizeof info) != sizeof info) return std::nullopt;
+    const auto number = static_cast<int>(info.ssi_signo);
+    const auto sender = static_cast<pid_t>(info.ssi_pid);
+    if (number == SIGCHLD || info.ssi_code == SI_KERNEL) break;
+    repeated = requests.IsRepeated(number, sender);
+    if (!repeated) requests.Note(number, sender);
+  }
   return Event{.number = static_cast<int>(info.ssi_signo),
                .from_terminal = info.ssi_code == SI_KERNEL};
 }
@@ -57,7 +92,10 @@ std::optional<Signals::Event> Signals::Next() {
 void Signals::LetInterruptsEndUs() {
   sigset_t set = Interrupts();
   struct sigaction action {};
-  action.sa_handler = GiveUp;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  action.sa_sigaction = [](int number, siginfo_t* info, void*) {
+    if (info->si_code == SI_KERNEL || !requests.IsRepeated(number, info->si_pid)) GiveUp();
+  };
   for (int number : kInterrupts) {
     if (sigismember(&set, number) == 1) ::sigaction(number, &action, nullptr);
   }
@@ -70,7 +108,7 @@ EndOnInterrupt::EndOnInterrupt(Signals& signals)
     pollfd fds[] = {{signals_.fd(), POLLIN, 0}, {end_.get(), POLLIN, 0}};
     while (::poll(fds, std::size(fds), -1) >= 0 && fds[1].revents == 0) {
       auto event = signals_.Next();
-      if (event && event->number != SIGCHLD) GiveUp(event->number);
+      if (event && event->number != SIGCHLD) GiveUp();
     }
   });
 }

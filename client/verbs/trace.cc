@@ -20,8 +20,8 @@ Error NothingDefined() {
 }
 
 Result<ExitCode> Trace(const TraceOptions& options, const Invocation& invocation, Talk& talk) {
-  if (!options.has_definitions()) return NothingDefined();
   PROBED_TRY(auto lines, options.definitions.Lines());
+  if (lines.empty()) return NothingDefined();
   PROBED_TRY(Endpoint endpoint, FindEndpoint(invocation.endpoint, Fallback::kPrivateDaemon));
   Signals signals;
   PROBED_TRY(Connection connection, Connect(invocation, std::move(endpoint)));

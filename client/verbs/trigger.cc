@@ -41,8 +41,18 @@ ExitCode ShowHistograms(const std::vector<std::string>& names, Api& api, Talk& t
   return ExitCode::kOk;
 }
 
+Error NotInTheKernel(const std::string& probe) {
+  return {.code = ErrorCode::kFailedPrecondition,
+          .reason = "NOT_IN_KERNEL",
+          .message = probe + " is no probe in the kernel, and triggers are the kernel's",
+          .hint = "--mechanism kernel makes it one; 'probectl filter' is for all probes",
+          .metadata = {}};
+}
+
 ExitCode Run(const TriggerOptions& options, Api& api, Talk& talk) {
   auto names = SelectProbes(api, kParent, {options.probe});
+  if (!names && SelectProbes(api, "targets/-", {options.probe}))
+    return talk.Fail(NotInTheKernel(options.probe));
   if (!names) return talk.Fail(names.error());
   if (options.histogram) return ShowHistograms(*names, api, talk);
   if (options.trigger.empty()) {

@@ -29,6 +29,11 @@ TEST(MeantLine, OfOtherToolsAndOfTheKernelsFunctions) {
   EXPECT_EQ(meant("libc.so.6:malloc size=%di"), "p libc.so.6:malloc size=%di");
   EXPECT_EQ(meant("prog:work"), "p prog:work");
   EXPECT_EQ(meant("p my/w /bin/x:main n=%di"), "p:my/w /bin/x:main n=%di");
+  EXPECT_EQ(meant("p: my/w /bin/x:main"), "p:my/w /bin/x:main");
+  EXPECT_EQ(meant("p :w /bin/x:main"), "p:w /bin/x:main");
+  EXPECT_EQ(meant("r:/bin/x:main"), "r /bin/x:main");
+  EXPECT_EQ(meant("p:prog:main"), "p prog:main");
+  EXPECT_EQ(meant("p:x y /bin/x:main"), "");
   EXPECT_EQ(meant("r8 w x:main"), "r8:w x:main");
   EXPECT_EQ(meant("my/w /bin/x:main"), "p:my/w /bin/x:main");
   EXPECT_EQ(meant("P:my/w ./x:main n=%di"), "p:my/w ./x:main n=%di");

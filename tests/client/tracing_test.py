@@ -75,7 +75,8 @@ class Run(unittest.TestCase):
                               user=NOBODY, group=NOBODY, extra_groups=[]) as session:
             self.assertEqual(session.stdout.readline(), "ready\n")
             session.send_signal(signal.SIGTERM)
-            _, err = session.communicate(timeout=30)
+            session.wait(30)  # its input stays open: the signal is what ends it
+            err = session.stderr.read()
             self.assertEqual(session.returncode, 128 + signal.SIGTERM, err)
             self.assertNotIn("error:", err)
             hits, shown = re.search(r"p:e/w  hits (\d+)  shown (\d+)  missed 0  lost 0$", err,
@@ -324,6 +325,7 @@ class Attach(unittest.TestCase):
             daemon.run("define", "--pid", pid, "-e", self.definition, "-e",
                        f"p:e/other {self.path}:main")
             self.assertEqual(len(daemon.run("list").out.splitlines()), 2)
+            self.assertIn("NOT_IN_KERNEL", daemon.run("trigger", "e/w").err)
             self.assertEqual(daemon.run("detach", "--pid", pid).code, 0)
             self.assertEqual(daemon.run("list").out, "")
             gone = daemon.run("list", "--target", target).out.splitlines()
@@ -351,6 +353,25 @@ class Attach(unittest.TestCase):
             daemon.run(*define, self.definition.replace("e/w", "e/y"))
             daemon.settled_sites()
             self.assertNotIn("COMM", daemon.run("list").out)
+        self.assert_unharmed()
+
+    def test_one_request_to_end_that_comes_twice(self):
+        """As timeout(1) sends it: to the process, and to its process group."""
+        words = [PROBECTL, "attach", "--pid", str(self.program.pid), "-e", self.definition, "-o",
+                 "/dev/null"]
+        done = subprocess.run(["timeout", "2", *words], env=probectl.environment(), text=True,
+                              stderr=subprocess.PIPE, timeout=60, check=False)
+        self.assertEqual(done.returncode, 124, done.stderr)
+        self.assertRegex(done.stderr, SUMMARY)
+        self.assertIn(f"detached from {self.program.pid}", done.stderr)
+        self.assert_unharmed()
+
+    def test_definitions_that_define_nothing(self):
+        for words in (["-e", ""], ["-e", "# nothing"], ["-f", "/dev/null"]):
+            with self.subTest(words):
+                result = probectl.probectl("attach", "--pid", str(self.program.pid), *words)
+                self.assertEqual(result.code, 2, result.err)
+                self.assertIn("NOTHING_DEFINED", result.err)
         self.assert_unharmed()
 
     def test_killed_client_leaves_nothing(self):
