@@ -1,10 +1,14 @@
 #pragma once
 // A connected API for the verbs that talk to a daemon.
 
+#include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "client/api.h"
 #include "client/invocation.h"
+#include "client/verbs/options.h"
 
 namespace probed::client {
 
@@ -24,5 +28,19 @@ void ReportDaemonLog(const Connection& connection, Talk& talk);
 // Runs `body` with a connection to a daemon; a failed connection is reported.
 int WithDaemon(const Invocation& invocation, Talk& talk, const std::function<ExitCode(Api&)>& body,
                Fallback fallback = Fallback::kNone);
+
+// A verb that is calls to a daemon: `body` of options that are made here, to be filled by the
+// parse.
+template <class Options>
+std::pair<CLI::App*, std::shared_ptr<Options>> AddDaemonVerb(
+    CLI::App& app, Invocation& invocation, const std::string& name, const std::string& description,
+    ExitCode (*body)(const Options&, Api&, Talk&), Fallback fallback = Fallback::kNone) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = AddVerb(app, invocation, name, description, [=, &invocation](Talk& talk) {
+    return WithDaemon(
+        invocation, talk, [&](Api& api) { return body(*options, api, talk); }, fallback);
+  });
+  return {verb, options};
+}
 
 }  // namespace probed::client

@@ -40,14 +40,11 @@ ExitCode Define(const DefineOptions& options, Api& api, Talk& talk) {
 }  // namespace
 
 void AddDefine(CLI::App& app, Invocation& invocation) {
-  auto options = std::make_shared<DefineOptions>();
-  CLI::App* verb = AddVerb(
+  auto [verb, options] = AddDaemonVerb<DefineOptions>(
       app, invocation, "define",
       "Define probes in an attached target, or without one in the kernel: all lines or none. They "
       "stay until 'delete' or 'detach'.",
-      [options, &invocation](Talk& talk) {
-        return WithDaemon(invocation, talk, [&](Api& api) { return Define(*options, api, talk); });
-      });
+      Define);
   AddTargetOption(*verb, options->target);
   AddDefinitionOptions(*verb, options->definitions);
   AddRequireArmedOption(*verb, options->definitions);

@@ -103,17 +103,11 @@ ExitCode Explain(const ExplainOptions& options, Api& api, Talk& talk) {
 }  // namespace
 
 void AddExplain(CLI::App& app, Invocation& invocation) {
-  auto options = std::make_shared<ExplainOptions>();
-  CLI::App* verb =
-      AddVerb(app, invocation, "explain",
-              "Tell what a probe at a place would be, and why.\n"
-              "Example: probectl explain /usr/bin/bash:readline",
-              [options, &invocation](Talk& talk) {
-                // A file can be asked about without anybody's daemon.
-                return WithDaemon(
-                    invocation, talk, [&](Api& api) { return Explain(*options, api, talk); },
-                    Fallback::kPrivateDaemon);
-              });
+  auto [verb, options] =
+      AddDaemonVerb<ExplainOptions>(app, invocation, "explain",
+                                    "Tell what a probe at a place would be, and why.\n"
+                                    "Example: probectl explain /usr/bin/bash:readline",
+                                    Explain, Fallback::kPrivateDaemon);
   verb->add_option("PLACE", options->location,
                    "PATH:0xOFFSET, PATH:SYMBOL[+OFFSET] or PID:0xADDRESS")
       ->required();

@@ -33,14 +33,11 @@ ExitCode Run(const FormatOptions& options, Api& api, Talk& talk) {
 }  // namespace
 
 void AddFormat(CLI::App& app, Invocation& invocation) {
-  auto options = std::make_shared<FormatOptions>();
-  CLI::App* verb = AddVerb(
+  auto [verb, options] = AddDaemonVerb<FormatOptions>(
       app, invocation, "format",
       "Show the fields of a probe's records, as the kernel's format files do.\n"
       "Example: probectl format my/alloc",
-      [options, &invocation](Talk& talk) {
-        return WithDaemon(invocation, talk, [&](Api& api) { return Run(*options, api, talk); });
-      });
+      Run);
   verb->add_option("PROBE", options->probe, "GROUP/EVENT, EVENT, GROUP/ or a resource name")
       ->required();
   AddTargetOption(*verb, options->target);

@@ -97,16 +97,11 @@ ExitCode Kernel(const KernelOptions& options, Api& api, Talk& talk) {
 }  // namespace
 
 void AddKernel(CLI::App& app, Invocation& invocation) {
-  auto options = std::make_shared<KernelOptions>();
-  CLI::App* verb =
-      AddVerb(app, invocation, "kernel",
-              "Show everybody's kprobes in the kernel, or where it allows none.\n"
-              "Example: probectl kernel list",
-              [options, &invocation](Talk& talk) {
-                return WithDaemon(
-                    invocation, talk, [&](Api& api) { return Kernel(*options, api, talk); },
-                    Fallback::kPrivateDaemon);
-              });
+  auto [verb, options] = AddDaemonVerb<KernelOptions>(
+      app, invocation, "kernel",
+      "Show everybody's kprobes in the kernel, or where it allows none.\n"
+      "Example: probectl kernel list",
+      Kernel, Fallback::kPrivateDaemon);
   verb->add_option("WHAT", options->what, "list: the probes; blacklist: where none can stand")
       ->required()
       ->check(OneOf({"list", "blacklist"}));

@@ -55,12 +55,8 @@ ExitCode List(const ListOptions& options, Api& api, Talk& talk) {
 }  // namespace
 
 void AddList(CLI::App& app, Invocation& invocation) {
-  auto options = std::make_shared<ListOptions>();
-  CLI::App* verb = AddVerb(
-      app, invocation, "list", "List probes: name, state, mechanism, definition.",
-      [options, &invocation](Talk& talk) {
-        return WithDaemon(invocation, talk, [&](Api& api) { return List(*options, api, talk); });
-      });
+  auto [verb, options] = AddDaemonVerb<ListOptions>(
+      app, invocation, "list", "List probes: name, state, mechanism, definition.", List);
   AddTargetOption(*verb, options->target);
   verb->add_flag("--definitions", options->definitions,
                  "Only the definitions, as uprobe_events shows them; 'define -f' takes them back");

@@ -36,15 +36,11 @@ ExitCode Optimization(const OptimizationOptions& options, Api& api, Talk& talk) 
 }  // namespace
 
 void AddOptimization(CLI::App& app, Invocation& invocation) {
-  auto options = std::make_shared<OptimizationOptions>();
-  CLI::App* verb = AddVerb(
+  auto [verb, options] = AddDaemonVerb<OptimizationOptions>(
       app, invocation, "optimization",
       "Let jumps take the place of breakpoints where that is proven safe: every site of every "
       "target, now and from now on.",
-      [options, &invocation](Talk& talk) {
-        return WithDaemon(invocation, talk,
-                          [&](Api& api) { return Optimization(*options, api, talk); });
-      });
+      Optimization);
   verb->add_option("STATE", options->wanted, "on, off or status")
       ->required()
       ->check(OneOf({"on", "off", "status"}));

@@ -30,13 +30,9 @@ ExitCode Profile(const ProfileOptions& options, Api& api, Talk& talk) {
 }  // namespace
 
 void AddProfile(CLI::App& app, Invocation& invocation) {
-  auto options = std::make_shared<ProfileOptions>();
-  CLI::App* verb = AddVerb(
+  auto [verb, options] = AddDaemonVerb<ProfileOptions>(
       app, invocation, "profile",
-      "Counters of each probe: path, event, hits, missed, lost, mechanism.",
-      [options, &invocation](Talk& talk) {
-        return WithDaemon(invocation, talk, [&](Api& api) { return Profile(*options, api, talk); });
-      });
+      "Counters of each probe: path, event, hits, missed, lost, mechanism.", Profile);
   AddTargetOption(*verb, options->target);
   AddJsonOption(*verb, options->json);
 }

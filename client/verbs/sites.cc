@@ -30,14 +30,11 @@ ExitCode Sites(const SiteOptions& options, Api& api, Talk& talk) {
 }  // namespace
 
 void AddSites(CLI::App& app, Invocation& invocation) {
-  auto options = std::make_shared<SiteOptions>();
-  CLI::App* verb = AddVerb(
+  auto [verb, options] = AddDaemonVerb<SiteOptions>(
       app, invocation, "sites",
       "List probed addresses in the columns of the kprobes list file, with "
       "mechanism and reason.",
-      [options, &invocation](Talk& talk) {
-        return WithDaemon(invocation, talk, [&](Api& api) { return Sites(*options, api, talk); });
-      });
+      Sites);
   AddTargetOption(*verb, options->target);
   AddJsonOption(*verb, options->json);
 }

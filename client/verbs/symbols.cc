@@ -164,16 +164,11 @@ ExitCode Symbols(const SymbolOptions& options, Api& api, Talk& talk) {
 }  // namespace
 
 void AddSymbols(CLI::App& app, Invocation& invocation) {
-  auto options = std::make_shared<SymbolOptions>();
-  CLI::App* verb =
-      AddVerb(app, invocation, "symbols",
-              "List functions of a file, of an attached target or of the kernel.\n"
-              "Example: probectl symbols --path /usr/bin/bash 'read*'",
-              [options, &invocation](Talk& talk) {
-                return WithDaemon(
-                    invocation, talk, [&](Api& api) { return Symbols(*options, api, talk); },
-                    Fallback::kPrivateDaemon);
-              });
+  auto [verb, options] = AddDaemonVerb<SymbolOptions>(
+      app, invocation, "symbols",
+      "List functions of a file, of an attached target or of the kernel.\n"
+      "Example: probectl symbols --path /usr/bin/bash 'read*'",
+      Symbols, Fallback::kPrivateDaemon);
   verb->add_option("PATTERN", options->pattern, "Shell pattern of names; without: all");
   AddTargetOption(*verb, options->target);
   verb->add_flag("--kernel", options->kernel, "Functions of the running kernel");

@@ -69,14 +69,11 @@ ExitCode Run(const TriggerOptions& options, Api& api, Talk& talk) {
 }  // namespace
 
 void AddTrigger(CLI::App& app, Invocation& invocation) {
-  auto options = std::make_shared<TriggerOptions>();
-  CLI::App* verb = AddVerb(
+  auto [verb, options] = AddDaemonVerb<TriggerOptions>(
       app, invocation, "trigger",
       "Have the kernel do something at the hits of a probe in it, or show what it does.\n"
       "Example: probectl trigger sched_switch 'traceoff:1 if prev_pid == 1234'",
-      [options, &invocation](Talk& talk) {
-        return WithDaemon(invocation, talk, [&](Api& api) { return Run(*options, api, talk); });
-      });
+      Run);
   verb->add_option("PROBE", options->probe, "GROUP/EVENT, EVENT, GROUP/ or a resource name")
       ->required();
   verb->add_option("TRIGGER", options->trigger,
