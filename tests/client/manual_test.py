@@ -133,6 +133,20 @@ class Installation(unittest.TestCase):
                 for heading in ("NAME", "SYNOPSIS", "OPTIONS", "SEE ALSO"):
                     self.assertIn(f"\n{heading}\n", done.stdout)
 
+    @unittest.skipUnless(shutil.which("lowdown") and shutil.which("man"), "no lowdown, or no man")
+    def test_names_keep_their_underscores(self):
+        """Markdown takes them for emphasis in some places, and drops them."""
+        for source in sorted(MANUAL.glob("*.md")):
+            written = set(re.findall(r"\w*_\w*", source.read_text()))
+            with self.subTest(source.name):
+                page, = self.root.glob(f"share/man/man*/{source.stem}")
+                # Lines are broken at blanks only: each name is in one piece.
+                shown = subprocess.run(["man", "--no-hyphenation", "-l", page], text=True,
+                                       capture_output=True, timeout=30, check=True,
+                                       env={"MANWIDTH": "100", "LC_ALL": "C.UTF-8",
+                                            "PATH": "/usr/bin:/bin"}).stdout
+                self.assertEqual(written - set(re.findall(r"\w*_\w*", shown)), set())
+
 
 if __name__ == "__main__":
     unittest.main()
