@@ -33,8 +33,19 @@ void AddTo(std::vector<ProbeTotal>& totals, const ProbeTotal& more) {
   if (more.probe.state() != v1::Probe::STATE_PENDING) total->probe.set_state(more.probe.state());
 }
 
-// Of what was recorded and is not shown, the daemon has lost some, perhaps to other readers only;
-// the rest came when we wanted no more.
+namespace {
+
+uint64_t UnseenOf(const ProbeTotal& total) {
+  const uint64_t recorded = total.probe.counters().recorded();
+  return recorded - std::min(total.shown, recorded);
+}
+
+}  // namespace
+
+uint64_t LostOf(const ProbeTotal& total) {
+  return std::min<uint64_t>(total.probe.counters().lost(), UnseenOf(total));
+}
+
 std::string DescribeTotal(const ProbeTotal& total, const std::string& where) {
   const v1::Probe& probe = total.probe;
   const auto& counters = probe.counters();
@@ -43,8 +54,7 @@ std::string DescribeTotal(const ProbeTotal& total, const std::string& where) {
                   probe.event(), where);
   if (total.deleted)
     return fmt::format("{}  shown {}  (deleted meanwhile, with its counters)", name, total.shown);
-  const uint64_t unseen = counters.recorded() - std::min(total.shown, counters.recorded());
-  const uint64_t lost = std::min(counters.lost(), unseen);
+  const uint64_t unseen = UnseenOf(total), lost = LostOf(total);
   std::string text = fmt::format("{}  hits {}  shown {}  missed {}  lost {}", name, counters.hits(),
                                  total.shown, counters.missed(), lost);
   text += DroppedOnPurpose(probe);

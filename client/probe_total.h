@@ -19,6 +19,10 @@ struct ProbeTotal {
 // Adds what another target says of the same definition, or else a new one.
 void AddTo(std::vector<ProbeTotal>& totals, const ProbeTotal& more);
 
+// Of what was recorded and is not shown, what the daemon has lost, perhaps to other readers only;
+// the rest came when we wanted no more.
+uint64_t LostOf(const ProbeTotal& total);
+
 // "p:GROUP/EVENT  hits N  shown N  missed N  lost N", then what there is of "filtered N", "sampled
 // out N", "not shown N": all the others add up to the hits. `where` stands behind the name. Of one
 // that was deleted there is what was shown alone.

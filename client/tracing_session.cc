@@ -391,16 +391,25 @@ ProbeTotal TracingSession::TotalOf(const v1::Probe& probe) const {
           .deleted = deleted_.contains(probe.name())};
 }
 
+// A stream that was read too slowly to its end has not told us of all losses; the counters have.
+uint64_t TracingSession::LostOfAll(const std::vector<ProbeTotal>& totals) const {
+  uint64_t lost = 0;
+  for (const auto& total : totals)
+    if (!total.deleted) lost += LostOf(total);
+  return std::max(lost, pump_->lost());
+}
+
 void TracingSession::Summarize() {
   std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started_;
   const std::vector<ProbeTotal> totals = Totals();
+  const uint64_t lost = LostOfAll(totals);
   std::string text = fmt::format("{} in {:.1f} s, {} lost, {}", Plural(pump_->hits(), "event"),
-                                 elapsed.count(), pump_->lost(), Plural(totals.size(), "probe"));
+                                 elapsed.count(), lost, Plural(totals.size(), "probe"));
   if (others_come_) text += ", " + Plural(past_targets_ + targets_.size(), "process");
   talk_.Note(text);
   for (const auto& total : totals)
     talk_.Note(DescribeTotal(total, PlaceOf(total.probe)));
-  if (pump_->lost() > 0)
+  if (lost > 0)
     talk_.Note(
         "  lost: came faster than they were read; --filter, --sample or --rate leave some out");
 }

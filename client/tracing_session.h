@@ -79,6 +79,7 @@ class TracingSession {
   bool Detach();  // true: nobody holds any of the targets any more
   void DeleteInKernel();
   void DrainCounted();
+  uint64_t LostOfAll(const std::vector<ProbeTotal>& totals) const;
   void Summarize();
 
   Api& api_;

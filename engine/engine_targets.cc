@@ -104,15 +104,19 @@ Result<DetachReport> Engine::Detach(TargetId target) {
       if (!all_read) state_->controller.drainer().Drop(state->source);
     DetachReport sum;
     std::optional<Error> failure;
+    size_t ended = 0;
     for (auto* state : leaving) {
       auto report = state_->controller.Detach(*state);
       if (report.ok()) {
         Add(sum, *report);
+      } else if (report.error().reason == "PROCESS_GONE") {
+        ++ended;
       } else {
         failure = std::move(report).error();
       }
     }
     if (failure) return std::move(*failure);
+    if (ended == leaving.size()) return TargetNotFound(target);
     return sum;
   });
 }

@@ -47,11 +47,20 @@ std::string Describe(const ProcessOptions& options) {
   return text;
 }
 
+// A path is a path as the processes see it, so it may be right nevertheless.
+std::string DoubtOf(const ProcessOptions& options) {
+  for (const std::string& path : {options.executable, options.mapped_file})
+    if (!path.empty() && ::access(path.c_str(), F_OK) != 0)
+      return fmt::format("; there is no file {} here", path);
+  return {};
+}
+
 RemoteError NoSuchProcess(const ProcessOptions& options) {
   RemoteError error;
   error.error = {.code = ErrorCode::kNotFound,
                  .reason = "NO_SUCH_PROCESS",
-                 .message = fmt::format("no process that you may trace has {}", Describe(options)),
+                 .message = fmt::format("no process that you may trace has {}{}", Describe(options),
+                                        DoubtOf(options)),
                  .hint = ::geteuid() == 0 ? "with --wait the first one to start is taken"
                                           : "with --wait the first one to start is taken; "
                                             "processes of other users take root",
@@ -153,7 +162,8 @@ Reply<std::vector<int>> FindPids(const ProcessOptions& options, double most_seco
   auto found = FindNow(options, selection, api, signals, talk);
   if (!found || !found->empty()) return found;
   if (!options.wait && !options.others_come()) return tl::unexpected(NoSuchProcess(options));
-  talk.Note(fmt::format("waiting for a process that has {}", Describe(options)));
+  talk.Note(
+      fmt::format("waiting for a process that has {}{}", Describe(options), DoubtOf(options)));
   Newcomers newcomers(api.WatchProcesses(selection));
   const auto end = DurationEnd(most_seconds);
   while (true) {

@@ -148,7 +148,8 @@ Result<FileReference> AddressSpace::Resolve(const std::string& path) const {
     if (const auto* module = FindBaseName(path)) return Refer(*module);
     for (std::string_view directory : kDirectories) {
       std::string candidate = fmt::format("{}/{}", directory, path);
-      if (StatInRoot(pid_, candidate).ok()) return Resolve(candidate);
+      auto found = StatInRoot(pid_, candidate);  // /usr/lib/python3 is a directory
+      if (found.ok() && S_ISREG(found->st_mode)) return Resolve(candidate);
     }
   }
   const bool is_relative = path.find('/') != std::string::npos && path.front() != '/';

@@ -249,6 +249,7 @@ void Controller::StartImage(tracee::Stopped& stopped, ProcessState& state) {
   optimizer_.EndRing(state);
   LeaveGeneratedCode(state, "the process has executed another program");
   state.ForgetMemory();
+  state.group->AwaitFilesAnew();
   state.image = ProcessState::NextImage();
   stopped.process().arena().Forget();
   state.executable = ExecutableOf(state.id.pid);

@@ -76,7 +76,7 @@ Resumption HitHandler::OnTrap(tracee::Stopped& stopped, ProcessState& state) {
   }
   Resumption resumption = Handle(stopped, state, has_trapped);
   bool is_over = resumption.signal == 0 && resumption.how != How::kStep;
-  if (may_lose_signal && is_over) KeepTrapSignal(stopped, state);
+  if (is_over && (may_lose_signal || HasLostRescue(stopped, state))) KeepTrapSignal(stopped, state);
   if (resumption.signal == SIGTRAP) YieldToProgram(stopped, state);
   if (is_over) KeepRescue(stopped, state);
   return resumption;

@@ -63,6 +63,12 @@ ProcessState::ProcessState(tracee::Process& traced, std::shared_ptr<ProbeGroup> 
   group->processes.push_back(this);
 }
 
+void ProbeGroup::AwaitFilesAnew() {
+  for (const auto& probe : probes) {
+    if (probe->file && probe->sites == 0 && probe->counters.hits == 0) probe->was_armed = false;
+  }
+}
+
 uint64_t ProcessState::NextImage() {
   static std::atomic<uint64_t> last = 0;
   return ++last;

@@ -34,6 +34,10 @@ struct ProbeGroup {
   bool follow_children = false;
   std::vector<std::shared_ptr<Probe>> probes;  // creation order
   std::vector<ProcessState*> processes;
+
+  // After an exec. A probe that was never hit in the program that has ended might as well not have
+  // been armed there: of `probectl run` that is probectl itself, with libraries of its own.
+  void AwaitFilesAnew();
 };
 
 // Where a thread was when a signal took it out of a copy: the next hit there with the same stack is
@@ -93,7 +97,7 @@ class ProcessState final : public tracee::Extension {
   // A daemon died that traced it. Our memory stays mapped: while nobody traced it, the program may
   // have gone off into a signal handler from there.
   bool salvaged = false;
-  uint64_t rescue_kept_ns = 0;  // when the handler was last put in place again
+  uint64_t rescue_next_ns = 0;  // when the handler may be put in place again
   std::optional<bool> runs_go;  // nothing: not looked at
   // What the program does on SIGTRAP; nothing: the default. See trap_signal.h.
   std::optional<SignalAction> trap_action;

@@ -1,5 +1,6 @@
 #include "engine/probe/trap_signal.h"
 
+#include <algorithm>
 #include <csignal>
 #include <optional>
 #include <string>
@@ -22,16 +23,27 @@ bool IsHandled(const ProcessState& state) {
   return state.trap_action && state.trap_action->handler != kIgnoreSignal;
 }
 
-constexpr uint64_t kRepairIntervalNs = 100'000'000;
+// Of a program that uses SIGTRAP itself.
+constexpr uint64_t kYieldNs = 100'000'000;
+// No more than a tenth of the time goes to putting the handler in place again.
+constexpr uint64_t kLeastRepairIntervalNs = 1'000'000;
+constexpr uint64_t kRepairShare = 9;
 
-// A trap in a thread that blocks SIGTRAP has put the default action in place. Such a thread would
-// undo each repair with its next hit, so that there is one in a while only.
-void RepairRescue(tracee::Stopped& stopped, ProcessState& state) {
-  uint64_t now = MonotonicNow();
-  if (!state.rescue.installed || now - state.rescue_kept_ns < kRepairIntervalNs) return;
-  state.rescue_kept_ns = now;
-  state.rescue.installed = false;
-  InstallRescue(stopped, state);
+bool HasHandler(pid_t pid) {
+  auto status = sys::ReadTaskStatus(pid);
+  return status.ok() && (status->caught & kTrap) != 0;
+}
+
+// A child that shares the memory only has handlers of its own.
+bool SharesHandlers(const tracee::Stopped& stopped) {
+  return stopped.thread().role() != tracee::Thread::Role::kMemorySharer;
+}
+
+// A trap in a thread that blocks SIGTRAP has put the default action in place. It would do so again
+// with its next hit; once a thread that does not block it comes by, KeepRescue() repairs that.
+void NoteLostRescue(const tracee::Stopped& stopped, ProcessState& state) {
+  if (!state.rescue.installed || !SharesHandlers(stopped)) return;
+  state.rescue.installed = HasHandler(stopped.tid());
 }
 
 // Go's runtime never asks which action was there before its own. Other programs may save ours, call
@@ -67,11 +79,6 @@ void NoteSaved(ProcessState& state, const SignalAction& present) {
   state.rescue.may_be_saved = true;
 }
 
-bool HasHandler(pid_t pid) {
-  auto status = sys::ReadTaskStatus(pid);
-  return status.ok() && (status->caught & kTrap) != 0;
-}
-
 }  // namespace
 
 void InstallRescue(tracee::Stopped& stopped, ProcessState& state) {
@@ -102,7 +109,7 @@ void YieldToProgram(tracee::Stopped& stopped, ProcessState& state) {
   // A look is a system call, after which the signal is sent again, and comes here once more.
   bool looked = std::exchange(thread.trap_is_sent_again, false);
   RemoveRescue(stopped, state);
-  state.rescue_kept_ns = MonotonicNow();
+  state.rescue_next_ns = MonotonicNow() + kYieldNs;
   if (!looked && !IsHandled(state)) thread.trap_is_sent_again = LookAtTrapAction(stopped, state);
   auto mask = stopped.ReadSignalMask();
   if (!mask || !IsHandled(state)) return;
@@ -113,10 +120,13 @@ void YieldToProgram(tracee::Stopped& stopped, ProcessState& state) {
 
 void KeepRescue(tracee::Stopped& stopped, ProcessState& state) {
   if (state.rescue.installed || !state.rescue.prepared() || state.leaving) return;
-  uint64_t now = MonotonicNow();
-  if (now - state.rescue_kept_ns < kRepairIntervalNs) return;
-  state.rescue_kept_ns = now;
+  if (!SharesHandlers(stopped)) return;
+  const auto& mask = ThreadState::Of(stopped.thread()).signal_mask;
+  const uint64_t begin = MonotonicNow();
+  if (begin < state.rescue_next_ns || (mask && (*mask & kTrap) != 0)) return;
   InstallRescue(stopped, state);
+  const uint64_t end = MonotonicNow();
+  state.rescue_next_ns = end + std::max(kLeastRepairIntervalNs, kRepairShare * (end - begin));
 }
 
 bool LookAtTrapAction(tracee::Stopped& stopped, ProcessState& state) {
@@ -145,6 +155,12 @@ bool MayLoseTrapSignal(tracee::Thread& thread, const ProcessState& state) {
   return IsHandled(state) || !mask || (*mask & kTrap) != 0;
 }
 
+bool HasLostRescue(tracee::Stopped& stopped, const ProcessState& state) {
+  if (!state.rescue.installed || !SharesHandlers(stopped)) return false;
+  auto mask = stopped.ReadSignalMask();
+  return mask && LooksFull(*mask, SIGTRAP);
+}
+
 void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state) {
   auto mask = stopped.ReadSignalMask();
   if (!mask) return;
@@ -158,7 +174,7 @@ void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state) {
   if (was_blocked) stopped.WriteSignalMask(*mask | kTrap);
   thread.signal_mask = was_blocked ? *mask | kTrap : *mask;
   if (was_blocked && has_handler) RestoreHandler(stopped, state);
-  if (was_blocked && !has_handler) RepairRescue(stopped, state);
+  if (was_blocked && !has_handler) NoteLostRescue(stopped, state);
 }
 
 bool RestoreFullMask(tracee::Stopped& stopped) {

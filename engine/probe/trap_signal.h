@@ -31,6 +31,9 @@ void LookAtTrapMask(tracee::Thread& thread);
 
 // Whether a trap of this thread may have changed what the program can see of its signals.
 bool MayLoseTrapSignal(tracee::Thread& thread, const ProcessState& state);
+// A thread that has come to block all signals since we looked, as libraries do for a moment, has
+// lost us the handler. A system call.
+bool HasLostRescue(tracee::Stopped& stopped, const ProcessState& state);
 // Then: after a trap of ours has been dealt with, the steps that it needs included.
 void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state);
 

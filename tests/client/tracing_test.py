@@ -53,9 +53,17 @@ class Run(unittest.TestCase):
             self.assertRegex(result.err, r"Invalid register name.*\n  Command: p:e/x .*\n +\^\n")
 
     def test_definition_that_never_armed_is_told(self):
-        result = probectl.probectl("run", "-e", "p:e/x /usr/bin/bash:main", "--", "true")
+        for place in ("/usr/bin/bash:main", "libcrypto.so.3:EVP_sha256"):  # which probectl maps
+            with self.subTest(place):
+                result = probectl.probectl("run", "-e", f"p:e/x {place}", "--", "true")
+                self.assertEqual(result.code, 0, result.err)
+                self.assertRegex(result.err, r"e/x  hits 0 .*never armed")
+
+    def test_a_program_is_found_where_a_directory_has_its_name(self):
+        result = probectl.probectl("run", "-e", "p:e/x python3:Py_BytesMain", "--",
+                                   "/usr/bin/python3", "-c", "")
         self.assertEqual(result.code, 0, result.err)
-        self.assertRegex(result.err, r"e/x  hits 0 .*never armed")
+        self.assertRegex(result.err, r"e/x  hits 1  shown 1 ")
 
     def test_signal_sent_to_us_is_passed_on(self):
         with Program([PROBECTL, "run", "--", "sleep", "60"],

@@ -18,7 +18,7 @@ _PROGRAMS = [BUILD / "tests" / "lang_kernel_differential_test",
              BUILD / "tests" / "kernel_control_test"]
 _MODULES = ["drivers/net/dummy.ko"]  # of newer kernels compressed, but never in the image
 _TARGETS = ["values-gcc-O1-pie-nocf", "values-gcc-O1-nopie-nocf", "counter-gcc-O2-pie-nocf",
-            "hammer-gcc-O2-pie-nocf", "opens-gcc-O2-pie-nocf"]
+            "hammer-gcc-O2-pie-nocf", "opens-gcc-O2-pie-nocf", "plugin-gcc-O2-pie-nocf"]
 
 
 def _stripped(program):

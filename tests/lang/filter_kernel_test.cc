@@ -366,6 +366,7 @@ TEST_F(KernelFilter, LetsTheSameHitsPass) {
   for (uint64_t i = 0; i < filters && differences < kMaxDifferences; ++i) {
     const std::string filter = Next([&] { return generator.NextGood(); });
     const auto compiled = CompileFilter(filter, definition_->schema, rules_);
+    if (!compiled && compiled.error().error == FilterError::kInvalidCpulist) continue;  // one CPU
     ASSERT_TRUE(compiled) << filter;
     ASSERT_EQ(instance_->WriteEventFile(group_, "e", "filter", filter), 0) << filter;
     const std::string ours = HitsOfOurs(compiled->code, id, pinned.cpu());
