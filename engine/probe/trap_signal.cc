@@ -158,7 +158,8 @@ bool MayLoseTrapSignal(tracee::Thread& thread, const ProcessState& state) {
 bool HasLostRescue(tracee::Stopped& stopped, const ProcessState& state) {
   if (!state.rescue.installed || !SharesHandlers(stopped)) return false;
   auto mask = stopped.ReadSignalMask();
-  return mask && LooksFull(*mask, SIGTRAP);
+  // It may block all but this one: then the handler stands.
+  return mask && LooksFull(*mask, SIGTRAP) && !HasHandler(stopped.tid());
 }
 
 void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state) {
