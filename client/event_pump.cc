@@ -31,6 +31,7 @@ void EventPump::Run() {
     Take(response);
   Flush();
   if (lost_ != warned_) WarnOfLosses();
+  if (unwound_ != noted_unwound_) NoteUnwound();
   end_ = stream_->Finish();
   stream_ended_ = true;
   done_ = true;
@@ -59,6 +60,9 @@ void EventPump::TakeEvent(const v1::Event& event) {
       break;
     case v1::Event::kLoss:
       TakeLoss(event);
+      break;
+    case v1::Event::kUnwound:
+      TakeUnwound(event);
       break;
     case v1::Event::kTargetChange:
       if (!done_) writer_.AppendTargetChange(event, output_.buffer());
@@ -113,6 +117,21 @@ void EventPump::WarnOfLosses() {
   warned_ = lost_;
   talk_.Warn(fmt::format("{} lost up to now: they came faster than they were read",
                          Plural(warned_, "event")));
+}
+
+void EventPump::TakeUnwound(const v1::Event& event) {
+  const KnownSchema* schema = schemas_.Find(event.unwound().schema_id());
+  if (schema == nullptr || done_) return;
+  unwound_ += event.unwound().calls();
+  writer_.AppendUnwound(event, *schema, output_.buffer());
+  if (std::chrono::steady_clock::now() >= next_note_) NoteUnwound();
+}
+
+void EventPump::NoteUnwound() {
+  constexpr std::chrono::seconds kPeriod{1};
+  next_note_ = std::chrono::steady_clock::now() + kPeriod;
+  noted_unwound_ = unwound_;
+  talk_.Note(fmt::format("{} unwound up to now: left without a return", Plural(unwound_, "call")));
 }
 
 // Before anybody is told that a target has ended.

@@ -78,6 +78,8 @@ class EventPump {
   void TakeHit(const KnownSchema& schema);
   void TakeLoss(const v1::Event& event);
   void WarnOfLosses();
+  void TakeUnwound(const v1::Event& event);
+  void NoteUnwound();
   void AddCounts();
   void TakeTargetChange(const v1::TargetChange& change);
   void StopWaitingFor(const std::string& target, v1::TargetChange::Change why);
@@ -94,6 +96,8 @@ class EventPump {
   std::unordered_map<uint64_t, uint64_t> new_hits_;  // by schema, since AddCounts
   uint64_t warned_ = 0;                              // losses that the user was told of
   std::chrono::steady_clock::time_point next_warning_{};
+  uint64_t unwound_ = 0, noted_unwound_ = 0;  // calls; those that the user was told of
+  std::chrono::steady_clock::time_point next_note_{};
   UniqueFd wake_;
 
   std::atomic<uint64_t> hits_ = 0;

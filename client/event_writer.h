@@ -18,6 +18,8 @@ class EventWriter {
   virtual void AppendHit(const Hit& hit, const KnownSchema& schema, std::string& out) = 0;
   // Formats without a place for these append nothing.
   virtual void AppendLoss(const v1::Event& event, std::string& out) = 0;
+  virtual void AppendUnwound(const v1::Event& event, const KnownSchema& schema,
+                             std::string& out) = 0;
   virtual void AppendTargetChange(const v1::Event& event, std::string& out) = 0;
 };
 

@@ -123,6 +123,18 @@ class NdjsonWriter : public EventWriter {
     out += '\n';
   }
 
+  void AppendUnwound(const v1::Event& event, const KnownSchema& known, std::string& out) override {
+    const v1::Unwound& unwound = event.unwound();
+    JsonWriter json(out);
+    Begin("unwound", event, json);
+    json.Raw(known.json_head);
+    json.Key("calls").Unsigned(unwound.calls());
+    json.Key("pid").Signed(unwound.pid());
+    if (unwound.tid() != 0) json.Key("tid").Signed(unwound.tid());
+    json.EndObject();
+    out += '\n';
+  }
+
   void AppendTargetChange(const v1::Event& event, std::string& out) override {
     const v1::TargetChange& change = event.target_change();
     JsonWriter json(out);

@@ -40,6 +40,9 @@ std::string ProbeLine(const v1::Probe& probe) {
   if (probe.sampling().every() > 1) line += fmt::format("  1/{}", probe.sampling().every());
   if (probe.sampling().per_second() > 0)
     line += fmt::format("  {}/s", probe.sampling().per_second());
+  if (probe.at_ret()) line += "  at ret";
+  if (!probe.unseen_returns().empty())
+    line += fmt::format(", not counting {}", probe.unseen_returns());
   if (!probe.reason().empty()) line += fmt::format("  ({})", probe.reason());
   return line;
 }
@@ -64,6 +67,8 @@ std::string ProbeJson(const v1::Probe& probe) {
   json.EndArray();
   json.Key("sample_every").Unsigned(std::max(probe.sampling().every(), 1u));
   json.Key("rate_limit").Unsigned(probe.sampling().per_second());
+  json.Key("at_ret").Bool(probe.at_ret());
+  json.Key("unseen_returns").String(probe.unseen_returns());
   json.Key("state").String(Word(probe.state()));
   json.Key("mechanism").String(Word(probe.mechanism()));
   json.Key("reason").String(probe.reason());
@@ -72,6 +77,7 @@ std::string ProbeJson(const v1::Probe& probe) {
   json.Key("filtered").Unsigned(probe.counters().filtered());
   json.Key("sampled_out").Unsigned(probe.counters().sampled_out());
   json.Key("missed").Unsigned(probe.counters().missed());
+  json.Key("unwound").Unsigned(probe.counters().unwound());
   json.Key("lost").Unsigned(probe.counters().lost());
   json.EndObject();
   return line;
@@ -114,7 +120,12 @@ std::string ProfileLine(const v1::Probe& probe) {
   std::string line =
       lang::FormatProfileLine(place, probe.event(), counters.hits()) +
       fmt::format(" {:15} {:15}  {}", counters.missed(), counters.lost(), Word(probe.mechanism()));
+  if (counters.unwound() != 0) line += fmt::format("  unwound {}", counters.unwound());
   return line + DroppedOnPurpose(probe);
+}
+
+std::string UnwoundOf(const v1::ProbeCounters& counters) {
+  return counters.unwound() == 0 ? "" : fmt::format(" ({} unwound)", counters.unwound());
 }
 
 std::string DroppedOnPurpose(const v1::Probe& probe) {

@@ -18,8 +18,11 @@ std::string SiteLine(const v1::Site& site);
 std::string SiteJson(const v1::Site& site);
 
 // uprobe_profile's columns, misses as kprobe_profile has them, losses and the mechanism:
-// PATH EVENT HITS MISSED LOST MECHANISM, then what was dropped on purpose
+// PATH EVENT HITS MISSED LOST MECHANISM, then "unwound N" and what was dropped on purpose
 std::string ProfileLine(const v1::Probe& probe);
+
+// " (N unwound)" of those missed, or nothing.
+std::string UnwoundOf(const v1::ProbeCounters& counters);
 
 // "  filtered N  sampled out N", each only where there are any.
 std::string DroppedOnPurpose(const v1::Probe& probe);

@@ -22,6 +22,7 @@ void AddTo(std::vector<ProbeTotal>& totals, const ProbeTotal& more) {
   if (total == totals.end()) return totals.push_back(more);
   total->shown += more.shown;
   total->deleted = total->deleted || more.deleted;
+  total->orphan = total->orphan || more.orphan;
   auto& sum = *total->probe.mutable_counters();
   const auto& counters = more.probe.counters();
   sum.set_hits(sum.hits() + counters.hits());
@@ -29,6 +30,7 @@ void AddTo(std::vector<ProbeTotal>& totals, const ProbeTotal& more) {
   sum.set_filtered(sum.filtered() + counters.filtered());
   sum.set_sampled_out(sum.sampled_out() + counters.sampled_out());
   sum.set_missed(sum.missed() + counters.missed());
+  sum.set_unwound(sum.unwound() + counters.unwound());
   sum.set_lost(sum.lost() + counters.lost());
   if (more.probe.state() != v1::Probe::STATE_PENDING) total->probe.set_state(more.probe.state());
 }
@@ -54,9 +56,13 @@ std::string DescribeTotal(const ProbeTotal& total, const std::string& where) {
                   probe.event(), where);
   if (total.deleted)
     return fmt::format("{}  shown {}  (deleted meanwhile, with its counters)", name, total.shown);
+  if (total.orphan)
+    return fmt::format("{}  shown {}  (the daemon has ended, with its counters)", name,
+                       total.shown);
   const uint64_t unseen = UnseenOf(total), lost = LostOf(total);
-  std::string text = fmt::format("{}  hits {}  shown {}  missed {}  lost {}", name, counters.hits(),
-                                 total.shown, counters.missed(), lost);
+  std::string text =
+      fmt::format("{}  hits {}  shown {}  missed {}{}  lost {}", name, counters.hits(), total.shown,
+                  counters.missed(), UnwoundOf(counters), lost);
   text += DroppedOnPurpose(probe);
   if (unseen > lost) text += fmt::format("  not shown {}", unseen - lost);
   if (probe.state() == v1::Probe::STATE_PENDING)

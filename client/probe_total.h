@@ -14,6 +14,7 @@ struct ProbeTotal {
   v1::Probe probe;
   uint64_t shown = 0;    // events of it that we have written
   bool deleted = false;  // by somebody else, so that its counters are not known
+  bool orphan = false;   // nor are they where the daemon has ended
 };
 
 // Adds what another target says of the same definition, or else a new one.
@@ -23,9 +24,9 @@ void AddTo(std::vector<ProbeTotal>& totals, const ProbeTotal& more);
 // the rest came when we wanted no more.
 uint64_t LostOf(const ProbeTotal& total);
 
-// "p:GROUP/EVENT  hits N  shown N  missed N  lost N", then what there is of "filtered N", "sampled
-// out N", "not shown N": all the others add up to the hits. `where` stands behind the name. Of one
-// that was deleted there is what was shown alone.
+// "p:GROUP/EVENT  hits N  shown N  missed N (N unwound)  lost N", then what there is of "filtered
+// N", "sampled out N", "not shown N": all the others add up to the hits. `where` stands behind the
+// name. Of one whose counters are not known there is what was shown alone.
 std::string DescribeTotal(const ProbeTotal& total, const std::string& where);
 
 }  // namespace probed::client

@@ -29,6 +29,7 @@ class TraceWriter : public EventWriter {
     out += '\n';
   }
   void AppendLoss(const v1::Event&, std::string&) override {}
+  void AppendUnwound(const v1::Event&, const KnownSchema&, std::string&) override {}
   void AppendTargetChange(const v1::Event&, std::string&) override {}
 
  private:

@@ -76,7 +76,11 @@ void TakeKernelLines(v1::CreateProbesRequest& request) {
 }  // namespace
 
 TracingSession::TracingSession(Api& api, Talk& talk)
-    : api_(api), talk_(talk), id_(NewSessionId()), started_(std::chrono::steady_clock::now()) {}
+    : api_(api),
+      talk_(talk),
+      id_(NewSessionId()),
+      started_(std::chrono::steady_clock::now()),
+      unseen_returns_(talk) {}
 
 Reply<v1::Target> TracingSession::Attach(v1::AttachTargetRequest request) {
   request.set_session(id_);
@@ -168,6 +172,7 @@ Reply<void> TracingSession::DefineIn(const std::string& parent, v1::CreateProbes
   request.set_parent(parent);
   auto created = api_.CreateProbes(request);
   if (!created) return tl::unexpected(std::move(created).error());
+  unseen_returns_.WarnOf(*created);
   probes_.insert(probes_.end(), created->probes().begin(), created->probes().end());
   return {};
 }
@@ -350,6 +355,10 @@ Reply<void> TracingSession::Finish() {
   if (!pump_->stream_ended()) RememberProbes(Parents());
   if (!pump_->stream_ended()) DeleteInKernel();
   auto end = pump_->Stop();
+  daemon_ended_ = !end && end.error().error.code == ErrorCode::kUnavailable;
+  if (daemon_ended_ && end.error().error.hint.empty())
+    end.error().error.hint =
+        "the daemon has ended; what it left in the targets its guard takes out";
   Summarize();
   return end ? Left() : end;
 }
@@ -388,14 +397,15 @@ Reply<void> TracingSession::Left() {
 ProbeTotal TracingSession::TotalOf(const v1::Probe& probe) const {
   return {.probe = probe,
           .shown = pump_->HitsOf(probe.id()),
-          .deleted = deleted_.contains(probe.name())};
+          .deleted = deleted_.contains(probe.name()),
+          .orphan = daemon_ended_};
 }
 
 // A stream that was read too slowly to its end has not told us of all losses; the counters have.
 uint64_t TracingSession::LostOfAll(const std::vector<ProbeTotal>& totals) const {
   uint64_t lost = 0;
   for (const auto& total : totals)
-    if (!total.deleted) lost += LostOf(total);
+    if (!total.deleted && !total.orphan) lost += LostOf(total);
   return std::max(lost, pump_->lost());
 }
 

@@ -14,6 +14,7 @@
 #include "client/event_pump.h"
 #include "client/probe_total.h"
 #include "client/talk.h"
+#include "client/unseen_returns.h"
 
 namespace probed::client {
 
@@ -94,7 +95,9 @@ class TracingSession {
   size_t past_targets_ = 0;
   std::optional<RemoteError> not_left_;
   std::set<std::string> deleted_;  // probes, by somebody else
-  std::set<std::string> slow_;     // probes that were told
+  bool daemon_ended_ = false;
+  std::set<std::string> slow_;  // probes that were told
+  UnseenReturns unseen_returns_;
   bool all_decided_ = false;
   int looks_ = 0;
   std::unique_ptr<EventPump> pump_;

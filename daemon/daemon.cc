@@ -237,7 +237,7 @@ void Daemon::State::Accept(const UnixListener& listener) {
 Status Daemon::State::ServePrivate(int fd) {
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
   fcntl(fd, F_SETFD, FD_CLOEXEC);
-  PROBED_TRY(const int watch, connections.Add(UniqueFd(fd)));
+  PROBED_TRY(const int watch, connections.Add(UniqueFd(fd), true));
   return loop.Watch(watch, EPOLLRDHUP, [this] { loop.Stop(); });
 }
 

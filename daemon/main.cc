@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/standard_fds.h"
+#include "daemon/core_dump.h"
 #include "daemon/daemon.h"
 #include "daemon/guard.h"
 #include "daemon/logging.h"
@@ -99,6 +100,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   probed::OpenStandardFds();
+  probed::daemon::LetACopyDumpCore();
   if (argc == 3 && std::strcmp(argv[1], probed::daemon::kGuardOption) == 0) {
     return probed::daemon::RunGuard(argv[2]);
   }

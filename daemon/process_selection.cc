@@ -30,7 +30,7 @@ bool IsNamed(const std::string& pattern, pid_t pid, const std::string& executabl
 bool ExecutesFile(const std::string& path, pid_t pid) {
   struct stat wanted, running;
   return ::stat(path.c_str(), &wanted) == 0 &&
-         ::stat(("/proc/" + std::to_string(pid) + "/exe").c_str(), &running) == 0 &&
+         ::stat(sys::ProcPath(pid, "exe").c_str(), &running) == 0 &&
          wanted.st_dev == running.st_dev && wanted.st_ino == running.st_ino;
 }
 

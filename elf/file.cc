@@ -6,6 +6,7 @@
 #include "elf/frame_index.h"
 #include "elf/function_bounds.h"
 #include "elf/glob.h"
+#include "elf/go_functions.h"
 #include "elf/headers.h"
 #include "elf/image.h"
 #include "elf/lookup.h"
@@ -44,6 +45,14 @@ struct File::State {
     return frames;
   }
 
+  // By address; of no other program than Go's.
+  const std::vector<Symbol>& GoFunctions() const {
+    std::call_once(go_functions_once, [this] {
+      if (is_go) go_functions = ReadGoFunctions(image, headers);
+    });
+    return go_functions;
+  }
+
   std::vector<Symbol> LoadAll() const {
     return LoadSymbols({path, root, identity.build_id, image, headers}, segments);
   }
@@ -60,6 +69,8 @@ struct File::State {
   mutable std::optional<SymbolIndex> symbols;
   mutable std::once_flag frames_once;
   mutable FrameIndex frames;
+  mutable std::once_flag go_functions_once;
+  mutable std::vector<Symbol> go_functions;
 };
 
 Result<std::shared_ptr<const File>> File::Open(const std::string& path, const std::string& root,
@@ -161,6 +172,24 @@ std::vector<Symbol> File::AliasesAt(LinkAddr address) const {
 std::optional<FunctionBounds> File::FunctionAt(LinkAddr address) const {
   return FindFunctionBounds(
       {state_->Symbols(), state_->Frames(), state_->headers, state_->segments}, address);
+}
+
+std::vector<SizeClaim> File::SizesAt(LinkAddr start) const {
+  std::vector<SizeClaim> claims;
+  auto add = [&](SizeClaim claim) {
+    bool is_new = std::find(claims.begin(), claims.end(), claim) == claims.end();
+    if (claim.size != 0 && is_new) claims.push_back(claim);
+  };
+  for (const Symbol& symbol : AliasesAt(start))
+    add({SymbolSourceName(symbol.source), symbol.size});
+  auto frame = state_->Frames().Around(start);
+  if (frame && frame->start == start) add({".eh_frame", frame->size});
+  const auto& in_go = state_->GoFunctions();
+  auto entry = std::lower_bound(in_go.begin(), in_go.end(), start,
+                                [](const Symbol& a, LinkAddr b) { return a.address < b; });
+  if (entry != in_go.end() && entry->address == start)
+    add({SymbolSourceName(entry->source), entry->size});
+  return claims;
 }
 
 const std::vector<Frame>& File::frames() const {

@@ -70,6 +70,8 @@ class File {
   std::vector<Symbol> AliasesAt(LinkAddr address) const;
   // The function that holds `address`: symbols, else FDEs of .eh_frame.
   std::optional<FunctionBounds> FunctionAt(LinkAddr address) const;
+  // How long the function at `start` is by each table that says so; they may differ.
+  std::vector<SizeClaim> SizesAt(LinkAddr start) const;
   // .eh_frame's FDEs, ascending.
   const std::vector<Frame>& frames() const;
   // By the FDE around `address`.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/address.h"
 
@@ -33,6 +34,13 @@ struct FunctionBounds {
   LinkAddr start;
   uint64_t size = 0;
   std::string symbol;  // may be empty (from an FDE)
+};
+
+// What one table says of a function's extent.
+struct SizeClaim {
+  std::string_view table;  // as SymbolSourceName has it, or ".eh_frame"
+  uint64_t size = 0;
+  bool operator==(const SizeClaim&) const = default;
 };
 
 // ".symtab", ".dynsym", ".gnu_debugdata", "debug file" or ".gopclntab".

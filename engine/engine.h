@@ -50,6 +50,8 @@ struct ProbeInfo {
   std::string filter;                   // as written; empty: none
   std::vector<std::string> triggers{};  // of probes in the kernel, as it shows them
   ring::Sampling sampling{};
+  bool at_ret = false;           // it stands on its function's ret instructions
+  std::string unseen_returns{};  // how its function is left without them, in words
   ProbeState state = ProbeState::kPending;
   Mechanism mechanism = Mechanism::kNone;
   std::string reason;      // why this mechanism and not a better one, or why pending
@@ -111,6 +113,7 @@ struct CreateOptions {
   uint32_t max_active = 0;       // default for return probes; 0 = built-in
   uint32_t string_limit = 4096;  // up to 1 MiB
   std::string filter{};          // of every probe of the request; empty or "0": none
+  bool at_ret = false;           // return probes stand on ret instructions
   bool optimize = true;          // a jump may take the breakpoint's place
   ring::Sampling sampling{};     // of hits that pass the filter
   bool in_kernel = false;        // user-side lines, too, become probes of the kernel's

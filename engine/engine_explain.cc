@@ -15,6 +15,7 @@
 #include "engine/probe/generated_code.h"
 #include "engine/probe/judge.h"
 #include "engine/probe/planner.h"
+#include "engine/sys/proc.h"
 #include "engine/target_namespace.h"
 
 namespace probed::engine {
@@ -116,7 +117,7 @@ Result<Explanation> Engine::Explain(std::optional<TargetId> target, const std::s
   TargetNamespace names(pid, space, state_->files);
   Explanation explanation;
   PROBED_TRY(auto reference, space.Resolve(location.path));
-  PROBED_TRY(auto file, state_->files.Open(reference, fmt::format("/proc/{}/root", pid)));
+  PROBED_TRY(auto file, state_->files.Open(reference, sys::ProcPath(pid, "root")));
   explanation.path = reference.path;
   explanation.offset = location.number;
   if (!location.symbol.empty()) {

@@ -6,6 +6,7 @@
 #include "engine/probe/displacement.h"
 #include "engine/probe/flow_source.h"
 #include "engine/probe/flow_statistics.h"
+#include "engine/sys/proc.h"
 
 namespace probed::engine {
 namespace {
@@ -27,7 +28,7 @@ Result<NamedFile> OpenFile(probe::FileCache& files, Result<probe::AddressSpace> 
                            const std::string& path) {
   if (!space.ok()) return space.error();
   PROBED_TRY(auto reference, space->Resolve(path));
-  PROBED_TRY(auto file, files.Open(reference, fmt::format("/proc/{}/root", pid)));
+  PROBED_TRY(auto file, files.Open(reference, sys::ProcPath(pid, "root")));
   return NamedFile{reference.path, file};
 }
 

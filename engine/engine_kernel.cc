@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "engine/engine.h"
@@ -15,6 +16,22 @@ Error NoSampling() {
                .message = "the kernel records every hit that passes the filter",
                .hint = "a filter instead of --sample and --rate",
                .metadata = {}};
+}
+
+Error NoRetInKernel() {
+  return Error{.code = ErrorCode::kUnimplemented,
+               .reason = "NO_AT_RET_IN_KERNEL",
+               .message = "the kernel's return probes replace return addresses",
+               .hint = "without --at-ret; or a probe of ours (no --mechanism kernel)",
+               .metadata = {}};
+}
+
+// "r:...", "r10:...", "r FUNCTION", "p:... FUNCTION%return".
+bool IsReturn(const kernel::ProbeRequest& request) {
+  const std::string& line = request.text;
+  const size_t behind = line.find_first_not_of("0123456789", 1);
+  const bool is_named = behind == std::string::npos || line[behind] == ':' || line[behind] == ' ';
+  return (line.starts_with('r') && is_named) || line.find("%return") != std::string::npos;
 }
 
 Error TriggersAreTheKernels() {
@@ -65,6 +82,11 @@ std::vector<ProbeInfo> Engine::State::CreateInKernel(
     std::vector<LineError>& errors) {
   std::vector<ProbeInfo> created;
   if (requests.empty()) return created;
+  const auto returns = std::ranges::find_if(requests, IsReturn);
+  if (how.at_ret && returns != requests.end()) {
+    errors.push_back({.line = returns->line, .error = NoRetInKernel(), .verdict = {}});
+    return created;
+  }
   if (how.sampling.is_needed()) {
     errors.push_back({.line = requests.front().line, .error = NoSampling(), .verdict = {}});
     return created;

@@ -16,9 +16,7 @@ constexpr int kMostGenerations = 8;
 
 bool IsAlive(const JournaledProcess& left) {
   auto stat = sys::ReadTaskStat(left.pid);
-  auto status = sys::ReadTaskStatus(left.pid);
-  return stat.ok() && stat->start_ticks == left.start_ticks && status.ok() &&
-         status->state != 'Z' && status->state != 'X';
+  return stat.ok() && stat->start_ticks == left.start_ticks && sys::IsAlive(left.pid);
 }
 
 uint32_t RestoreBreakpoints(const std::vector<JournaledProcess>& processes) {
@@ -38,6 +36,7 @@ Result<DetachReport> Engine::SalvageOne(const JournaledProcess& left) {
     if (process == nullptr) {
       PROBED_TRY(process, state_->tracer->Attach({.pid = left.pid, .deadline = kAttachDeadline}));
     }
+    state_->controller.Adopt(*process, left);
     return state_->controller.Salvage(*process, left);
   });
 }

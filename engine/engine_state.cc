@@ -8,6 +8,7 @@
 
 #include "engine/probe/fork.h"
 #include "engine/probe/generated_code.h"
+#include "engine/probe/judge.h"
 #include "engine/sys/proc.h"
 
 namespace probed::engine {
@@ -32,6 +33,12 @@ uint32_t CountListed(const probe::SiteTable& sites) {
     }
   }
   return count;
+}
+
+// A return probe is of its function, wherever its sites are.
+std::string SymbolOf(const probe::Probe& probe, const probe::Site& site) {
+  if (probe.return_instructions.empty() || !probe.file) return site.place().symbol;
+  return probe::DescribePlace(*probe.file, FileOffset{probe.definition->offset});
 }
 
 }  // namespace
@@ -69,7 +76,8 @@ void Engine::State::Track(probe::ProcessState& state) {
 
 void Engine::State::OnGone(const probe::ProcessState& state, event::TargetChange change) {
   Target* target = FindTarget(state.id);
-  if (target == nullptr) return;
+  // Of one that ends while it is being attached to again, only the former life was a target.
+  if (target == nullptr || target->state != &state) return;
   target->info = Describe(*target);
   target->info.state =
       change == event::TargetChange::kDetached ? TargetState::kDetached : TargetState::kExited;
@@ -159,6 +167,8 @@ ProbeInfo Engine::State::Describe(const probe::Probe& probe, const SiteIndex& si
                  .enabled = probe.enabled,
                  .filter = probe.selection.filter ? probe.selection.filter->text : "",
                  .sampling = probe.selection.sampling,
+                 .at_ret = !probe.return_instructions.empty(),
+                 .unseen_returns = probe.unseen_returns,
                  .state = probe.state(),
                  .mechanism = Mechanism::kNone,
                  .reason = probe.obstacle,
@@ -173,7 +183,7 @@ ProbeInfo Engine::State::Describe(const probe::Probe& probe, const SiteIndex& si
     info.undecided = site.undecided();
     if (site.probes().size() > 1 && info.mechanism == Mechanism::kBoosted && !info.undecided)
       info.reason += fmt::format("; so for all {} probes of this place", site.probes().size());
-    if (!site.place().symbol.empty()) info.symbol = site.place().symbol;
+    if (!site.place().symbol.empty()) info.symbol = SymbolOf(probe, site);
   } else if (group && group->processes.empty()) {
     info.reason = HowItEnded(group->root) + (probe.was_armed ? "" : "; the file was not mapped");
   } else if (info.reason.empty()) {

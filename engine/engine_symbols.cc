@@ -6,6 +6,7 @@
 #include "elf/demangle.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
+#include "engine/sys/proc.h"
 
 namespace probed::engine {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 using FilePointer = std::shared_ptr<const elf::File>;
 
 std::string RootOf(int pid) {
-  return fmt::format("/proc/{}/root", pid);
+  return sys::ProcPath(pid, "root");
 }
 
 // Difference between run-time and link-time addresses of a module.

@@ -38,10 +38,14 @@ Privileges ReadPrivileges() {
           .ptrace_is_filtered = sys::IsPtraceFiltered()};
 }
 
+bool TracesAll(const Privileges& privileges) {
+  return (privileges.capabilities >> CAP_SYS_PTRACE & 1) != 0;
+}
+
 // From scope 1 on, what lets us attach without the capability (being an ancestor, PR_SET_PTRACER)
 // is ours alone.
 bool HeirsMayAttach(const Privileges& privileges) {
-  return privileges.yama_scope <= 0 || (privileges.capabilities >> CAP_SYS_PTRACE & 1) != 0;
+  return privileges.yama_scope <= 0 || TracesAll(privileges);
 }
 
 std::vector<std::string> Describe(const Privileges& privileges) {

@@ -18,6 +18,9 @@ struct Privileges {
 
 Privileges ReadPrivileges();
 
+// Other users' processes as well. Pure.
+bool TracesAll(const Privileges& privileges);
+
 // Whether another process with the same privileges could take over our targets. Pure.
 bool HeirsMayAttach(const Privileges& privileges);
 

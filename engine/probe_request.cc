@@ -103,7 +103,8 @@ void ProbeRequest::Apply(size_t number, const std::string& line) {
                                .kernel_string_rules = options_.dialect == lang::Dialect::kKernel},
                     .max_active = MaxActive(*probe->definition, options_),
                     .force = options_.force,
-                    .optimize = options_.optimize};
+                    .optimize = options_.optimize,
+                    .at_ret = options_.at_ret};
   probes_.push_back(std::move(probe));
   lines_.push_back(number);
   JudgeFilter(number, *probes_.back());
@@ -144,10 +145,13 @@ Status ProbeRequest::JudgeFile(probe::Probe& probe) {
                    "leave the definition pending, it is armed when the file appears");
   }
   PROBED_TRY(auto file, names_.Open(definition.path));
-  PROBED_RETURN_IF_ERROR(probe::JudgePlace(*file, definition, options_.force, boundaries_));
+  PROBED_RETURN_IF_ERROR(probe::JudgePlace(*file, definition, probe.options, boundaries_));
   probe.file = file;
   probe.code = probe::CodeAt(*file, FileOffset{definition.offset});
-  PROBED_TRY(probe.return_instructions, probe::FindReturnInstructions(*file, definition));
+  if (!probe::StandsAtRet(*file, definition, probe.options)) return {};
+  PROBED_TRY(auto returns, probe::FindReturnInstructions(*file, definition));
+  probe.return_instructions = std::move(returns.offsets);
+  probe.unseen_returns = std::move(returns.unseen);
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "elf/go_functions.h"
 #include "engine/probe/ifunc.h"
+#include "engine/sys/proc.h"
 
 namespace probed::engine {
 namespace {
@@ -43,7 +44,7 @@ Error IfuncError(const std::string& path, const elf::File& file, const elf::Symb
 }  // namespace
 
 bool TargetNamespace::Gone() const {
-  return !OpenFile(fmt::format("/proc/{}/root", pid_), O_PATH).ok();
+  return !OpenFile(sys::ProcPath(pid_, "root"), O_PATH).ok();
 }
 
 // A bare name is that of a mapped file, or of one in the usual directories.
@@ -82,7 +83,7 @@ Result<std::shared_ptr<const elf::File>> TargetNamespace::Open(const std::string
   auto found = opened_.find(path);
   if (found != opened_.end()) return found->second;
   PROBED_TRY(auto file, Resolve(path));
-  return opened_.emplace(path, files_.Open(file, fmt::format("/proc/{}/root", pid_))).first->second;
+  return opened_.emplace(path, files_.Open(file, sys::ProcPath(pid_, "root"))).first->second;
 }
 
 Result<void> TargetNamespace::LookupProcess(int pid) {
@@ -108,7 +109,7 @@ std::string TargetNamespace::WhoDefines(const std::string& symbol, const std::st
   if (before_exec_) return "";
   for (const auto& module : space_.map().modules()) {
     if (module.inode == 0 || module.path == except) continue;
-    auto file = files_.Open(space_.Refer(module), fmt::format("/proc/{}/root", pid_));
+    auto file = files_.Open(space_.Refer(module), sys::ProcPath(pid_, "root"));
     if (!file.ok()) continue;
     const auto& functions = (*file)->functions();
     bool defines = std::any_of(functions.begin(), functions.end(),

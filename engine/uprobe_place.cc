@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/sys/proc.h"
+
 namespace probed::engine {
 namespace {
 
@@ -14,7 +16,7 @@ constexpr uint64_t kLongestRegion = 4 + 15;
 
 bool IsInTheWay(const ChangedCode& code, const std::string& path, uint64_t offset) {
   if (offset < code.begin || offset >= code.end) return false;
-  const std::string mapped = fmt::format("/proc/{}/root{}", code.target.pid, code.module);
+  const std::string mapped = sys::ProcPath(code.target.pid, "root" + code.module);
   return code.module == path || IsSameFile(mapped, path);
 }
 

@@ -4,6 +4,7 @@
 
 #include "client/lines.h"
 #include "client/print_probe.h"
+#include "client/unseen_returns.h"
 #include "client/verbs/connect.h"
 #include "client/verbs/find_target.h"
 #include "client/verbs/options.h"
@@ -31,6 +32,7 @@ ExitCode Define(const DefineOptions& options, Api& api, Talk& talk) {
   request.set_validate_only(options.dry_run);
   auto created = api.CreateProbes(request);
   if (!created) return talk.Fail(options.definitions.AsTyped(*lines, "", created.error()));
+  UnseenReturns(talk).WarnOf(*created);
   for (const auto& probe : created->probes()) {
     PrintLine(options.json ? ProbeJson(probe) : ProbeLine(probe));
   }

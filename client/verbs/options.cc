@@ -192,6 +192,9 @@ void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options) {
   AddChoice(verb, "--mechanism", options.mechanism, kMechanisms,
             "best (the default: a jump where that is safe), breakpoint (never a jump), or kernel "
             "(kernel uprobes, which every process hits)");
+  verb.add_flag("--at-ret", options.at_ret,
+                "Return probes leave return addresses alone and stand on the ret instructions of "
+                "their functions");
   verb.add_option("--max-active", options.max_active,
                   "Return probe instances at once, where a definition says nothing")
       ->check(Whole(UINT32_MAX))
@@ -242,6 +245,7 @@ v1::CreateProbesRequest DefinitionOptions::Request(const std::vector<std::string
                                                         : v1::DIALECT_EXTENDED);
   request.set_force(force);
   request.set_require_armed(require_armed);
+  request.set_at_ret(at_ret);
   request.set_max_active(max_active);
   request.set_string_limit(string_limit);
   request.set_filter(filter);

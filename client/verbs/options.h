@@ -35,6 +35,7 @@ struct DefinitionOptions {
   lang::Dialect dialect = lang::Dialect::kExtended;
   bool force = false;
   bool require_armed = false;
+  bool at_ret = false;
   uint32_t max_active = 0;
   uint32_t string_limit = 0;
   std::string filter;

@@ -15,6 +15,8 @@ struct Caller {
   // May do everything: root, a member of the admin group, or a verified remote client.
   bool admin = false;
   std::string name;  // for the audit log: "uid=1000", "tls"
+  // Has CAP_SYS_PTRACE where we have it: all processes, but no more than that.
+  bool traces_all = false;
   auto operator<=>(const Caller&) const = default;
 };
 

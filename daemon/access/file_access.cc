@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/sys/proc.h"
+
 namespace probed::daemon {
 namespace {
 
@@ -31,17 +33,16 @@ bool Readable(const Caller& caller, const std::string& path) {
   return true;
 }
 
-ino_t MountNamespace(const std::string& process) {
+ino_t MountNamespace(pid_t pid) {
   struct stat info {};
-  return stat(fmt::format("/proc/{}/ns/mnt", process).c_str(), &info) == 0 ? info.st_ino : 0;
+  return stat(sys::ProcPath(pid, "ns/mnt").c_str(), &info) == 0 ? info.st_ino : 0;
 }
 
 // Elsewhere, mounts of the target's making could show any file under any name.
 bool SharesOurFiles(pid_t pid) {
   std::error_code error;
-  const std::string process = std::to_string(pid);
-  return MountNamespace(process) == MountNamespace("self") &&
-         std::filesystem::read_symlink("/proc/" + process + "/root", error) == "/";
+  return MountNamespace(pid) == MountNamespace(::getpid()) &&
+         std::filesystem::read_symlink(sys::ProcPath(pid, "root"), error) == "/";
 }
 
 }  // namespace

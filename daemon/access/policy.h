@@ -10,8 +10,8 @@ namespace probed::daemon {
 inline constexpr char kAdminHint[] =
     "as root, or through a daemon of root's as a member of its admin group (probed-admin)";
 
-// Follows __ptrace_may_access() and cap_ptrace_access_check() for a caller without capabilities.
-// Whoever has made a user name space has every capability in it (user_namespaces(7)).
+// Follows __ptrace_may_access() and cap_ptrace_access_check() for a caller without other
+// capabilities. Whoever has made a user name space has every capability in it (user_namespaces(7)).
 // Yama's scope 1 speaks of one tracing process and its children, which a request through a daemon
 // has not, so it does not restrict; scope 2 leaves tracing to admins.
 // Reasons: UID_MISMATCH, NOT_DUMPABLE, MISSING_CAPABILITY, YAMA_SCOPE, PROCESS_NOT_FOUND.

@@ -43,7 +43,7 @@ bool IsDumpable(const std::string& status_path, uid_t effective_uid) {
 std::optional<uid_t> OwnerOfNamespace(pid_t pid) {
   constexpr int kDeepest = 32;  // user_namespaces(7)
   struct stat own {};
-  auto at = OpenFile(fmt::format("/proc/{}/ns/user", pid), O_RDONLY);
+  auto at = OpenFile(sys::ProcPath(pid, "ns/user"), O_RDONLY);
   if (!at.ok() || stat("/proc/self/ns/user", &own) != 0) return std::nullopt;
   UniqueFd space = std::move(*at);
   std::optional<uid_t> owner;
@@ -62,8 +62,9 @@ std::optional<uid_t> OwnerOfNamespace(pid_t pid) {
 }  // namespace
 
 Result<ProcessCredentials> ReadCredentials(pid_t pid) {
-  const std::string status_path = fmt::format("/proc/{}/status", pid);
-  const auto status = sys::ReadTaskStatus(pid);
+  const pid_t task = sys::LivingTask(pid);
+  const std::string status_path = fmt::format("/proc/{}/status", task);
+  const auto status = sys::ReadTaskStatus(task);
   const auto stat_fields = sys::ReadTaskStat(pid);
   const auto text = ReadFile(status_path, kMaxProcFile);
   ProcessCredentials credentials;

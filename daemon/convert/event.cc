@@ -105,6 +105,15 @@ void ToProto(const event::LossNotice& loss, v1::Event* out) {
   to->set_target_changes(loss.notices);
 }
 
+void ToProto(const event::UnwoundNotice& unwound, v1::Event* out) {
+  StampNow(out);
+  v1::Unwound* to = out->mutable_unwound();
+  to->set_schema_id(unwound.probe);
+  to->set_calls(unwound.calls);
+  to->set_pid(unwound.target.pid);
+  to->set_tid(unwound.tid);
+}
+
 void ToProto(const event::TargetNotice& notice, v1::Event* out) {
   StampNow(out);
   v1::TargetChange* to = out->mutable_target_change();

@@ -16,6 +16,7 @@ void ToProto(const lang::Value& value, v1::Value* out);
 // all faults: one wrong record must not end a stream.
 void ToProto(const event::HitView& hit, v1::Event* out);
 void ToProto(const event::LossNotice& loss, v1::Event* out);
+void ToProto(const event::UnwoundNotice& unwound, v1::Event* out);
 void ToProto(const event::TargetNotice& notice, v1::Event* out);
 
 }  // namespace probed::daemon

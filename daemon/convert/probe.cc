@@ -32,6 +32,7 @@ v1::ProbeCounters ToProto(const engine::ProbeCounters& counters) {
   out.set_filtered(counters.filtered);
   out.set_sampled_out(counters.sampled_out);
   out.set_missed(counters.missed);
+  out.set_unwound(counters.unwound);
   out.set_lost(counters.lost);
   return out;
 }
@@ -105,6 +106,8 @@ v1::Probe ToProto(const engine::ProbeInfo& probe) {
     out.mutable_sampling()->set_every(probe.sampling.every);
     out.mutable_sampling()->set_per_second(probe.sampling.per_second);
   }
+  out.set_at_ret(probe.at_ret);
+  out.set_unseen_returns(probe.unseen_returns);
   out.set_state(ToProto(probe.state));
   out.set_mechanism(ToProto(probe.mechanism));
   out.set_reason(Utf8(probe.reason));
@@ -177,6 +180,7 @@ Result<engine::CreateOptions> ToOptions(const v1::CreateProbesRequest& request) 
   options.string_limit = request.string_limit() ? request.string_limit() : kDefaultStringLimit;
   options.filter = request.filter();
   options.in_kernel = request.mechanism() == v1::MECHANISM_KERNEL;
+  options.at_ret = request.at_ret();
   options.sampling = {.every = std::max(request.sampling().every(), 1u),
                       .per_second = request.sampling().per_second()};
   return options;

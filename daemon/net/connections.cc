@@ -4,6 +4,8 @@
 
 #include <cerrno>
 
+#include "engine/privileges.h"
+
 namespace probed::daemon {
 namespace {
 
@@ -20,10 +22,11 @@ Error TooMany(std::string reason, std::string message) {
 
 }  // namespace
 
-Result<int> Connections::Add(UniqueFd connection) {
+Result<int> Connections::Add(UniqueFd connection, bool from_starter) {
   if (watches_.size() >= static_cast<size_t>(context_.limits.max_connections))
     return TooMany("TOO_MANY_CONNECTIONS", "the limit of connections is reached");
-  PROBED_TRY(const Caller caller, CallerOfSocket(connection.get(), admin_group_));
+  PROBED_TRY(Caller caller, CallerOfSocket(connection.get(), admin_group_));
+  caller.traces_all = from_starter && engine::TracesAll(engine::ReadPrivileges());
   PROBED_TRY(ServiceSet * services, ServicesOf(caller));
   UniqueFd watch(fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
   if (!watch.valid()) return ErrnoError(errno, "fcntl F_DUPFD_CLOEXEC");

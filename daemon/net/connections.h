@@ -16,9 +16,10 @@ class Connections {
   Connections(ServiceContext& context, std::string admin_group)
       : context_(context), admin_group_(std::move(admin_group)) {}
 
-  // Takes a connected, non-blocking socket. Returns the descriptor that polls EPOLLRDHUP when the
+  // Takes a connected, non-blocking socket. `from_starter`: of who has started us, and gave us what
+  // capabilities we have. Returns the descriptor that polls EPOLLRDHUP when the
   // peer is gone; Forget() must be called with it then.
-  Result<int> Add(UniqueFd connection);
+  Result<int> Add(UniqueFd connection, bool from_starter = false);
   void Forget(int watch_fd) { watches_.erase(watch_fd); }
   void SetServing(bool serving);
 

@@ -116,7 +116,7 @@ Result<std::unique_ptr<ServiceSet>> ServiceSet::StartTls(ServiceContext& context
                                                          const std::string& host_port,
                                                          const TlsConfig& tls) {
   PROBED_TRY(auto credentials, TlsCredentials(tls));
-  std::unique_ptr<ServiceSet> set(new ServiceSet(context, Caller{0, 0, true, "tls"}));
+  std::unique_ptr<ServiceSet> set(new ServiceSet(context, Caller{0, 0, true, "tls", true}));
   grpc::ServerBuilder builder;
   Configure(builder, context.limits);
   set->services_->AddTo(builder);

@@ -50,6 +50,9 @@ bool EventStream::Write(std::vector<event::Batch>& batches) {
       if (!Add(*hits)) return false;
     } else if (const auto* loss = std::get_if<event::LossNotice>(&batch)) {
       ToProto(*loss, batch_.add_events());
+    } else if (const auto* unwound = std::get_if<event::UnwoundNotice>(&batch)) {
+      AddSchema(unwound->probe, unwound->target, unwound->schema);
+      ToProto(*unwound, batch_.add_events());
     } else {
       ToProto(std::get<event::TargetNotice>(batch), batch_.add_events());
     }
@@ -67,7 +70,7 @@ bool EventStream::AddMessages(const event::PackedHits& hits) {
   bool open = true;
   hits.ForEach([&](const event::HitView& hit) {
     if (!open) return;
-    AddSchema(hit);
+    AddSchema(hit.header->probe, hit.target(), *hit.schema);
     v1::Event* event = batch_.add_events();
     ToProto(hit, event);
     batch_bytes_ += event->ByteSizeLong();
@@ -77,7 +80,9 @@ bool EventStream::AddMessages(const event::PackedHits& hits) {
 }
 
 void EventStream::AddBlock(event::PackedHits& hits) {
-  hits.ForEach([this](const event::HitView& hit) { AddSchema(hit); });
+  hits.ForEach([this](const event::HitView& hit) {
+    AddSchema(hit.header->probe, hit.target(), *hit.schema);
+  });
   v1::Event* event = batch_.add_events();
   const lang::PackedHit& first = *hits.front().header;
   event->set_sequence(first.sequence);
@@ -99,12 +104,12 @@ bool EventStream::Flush() {
   return written;
 }
 
-void EventStream::AddSchema(const event::HitView& hit) {
-  const event::ProbeId probe = hit.header->probe;
+void EventStream::AddSchema(event::ProbeId probe, event::TargetId target,
+                            const event::SchemaPtr& schema) {
   if (probe == last_told_) return;
   last_told_ = probe;
-  if (!*hit.schema || !told_.insert(probe).second) return;
-  *batch_.add_schemas() = ToSchema(filter_.TargetOf(probe, hit.target()), probe, **hit.schema);
+  if (!schema || !told_.insert(probe).second) return;
+  *batch_.add_schemas() = ToSchema(filter_.TargetOf(probe, target), probe, *schema);
 }
 
 }  // namespace probed::daemon

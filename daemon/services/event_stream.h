@@ -39,7 +39,7 @@ class EventStream {
   void AddBlock(event::PackedHits& hits);
   bool Flush();
   void Pause();
-  void AddSchema(const event::HitView& hit);
+  void AddSchema(event::ProbeId probe, event::TargetId target, const event::SchemaPtr& schema);
 
   ServiceContext& context_;
   EventFilter& filter_;

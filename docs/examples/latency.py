@@ -15,7 +15,7 @@ def durations(lines):
     open_calls = collections.defaultdict(list)
     for line in lines:
         event = json.loads(line)
-        if event["type"] == "loss":
+        if event["type"] in ("loss", "unwound"):
             open_calls.clear()  # nobody knows any more which return belongs to which entry
         if event["type"] != "hit":
             continue

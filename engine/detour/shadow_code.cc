@@ -62,11 +62,14 @@ void ShadowCode::FrameAddress(const Xbyak::Reg64& to) {
 }
 
 // probe: its index. Changes rax.
-void ShadowCode::CountMissed(const Xbyak::Reg64& probe) {
-  a_.mov(rax, memory_.ring + offsetof(ring::ProbeCounters, missed));
+void ShadowCode::CountUnwound(const Xbyak::Reg64& probe) {
+  a_.mov(rax, memory_.ring + offsetof(ring::ProbeCounters, unwound));
   a_.shl(probe, std::countr_zero(sizeof(ring::ProbeCounters)));
   a_.lock();
   a_.inc(qword[rax + probe]);
+  a_.mov(rax, memory_.ring + memory_.geometry.unwound_offset());
+  a_.lock();
+  a_.inc(qword[rax]);
 }
 
 // rsi = the slot, r9 = depth: takes dead frames off the top. A frame with a lower slot may be alive
@@ -91,7 +94,7 @@ void ShadowCode::Reap() {
   a_.L(dead);
   a_.mov(rcx, ptr[rcx + offsetof(ShadowFrame, probe)]);
   a_.and_(ecx, ring::kMaxProbes - 1);
-  CountMissed(rcx);
+  CountUnwound(rcx);
   a_.L(take_off);
   a_.dec(r9);
   a_.mov(ptr[r8 + offsetof(ShadowStack, depth)], r9);

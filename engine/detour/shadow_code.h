@@ -26,7 +26,7 @@ class ShadowCode {
   void FrameAddress(const Xbyak::Reg64& to);
   void Reap();
   void Push(const Hijack& hijack, uint64_t site);
-  void CountMissed(const Xbyak::Reg64& probe);
+  void CountUnwound(const Xbyak::Reg64& probe);
 
   Assembler& a_;
   Detour& detour_;

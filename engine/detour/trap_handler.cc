@@ -35,14 +35,18 @@ class Handler : public Xbyak::CodeGenerator {
     Xbyak::CodeGenerator::L(action_);
     for (uint32_t i = 0; i < kActionWords; ++i)
       dq(0);
-    made.left = static_cast<uint32_t>(getSize());
-    Xbyak::CodeGenerator::L(left_);
+    made.former = static_cast<uint32_t>(getSize());
+    Xbyak::CodeGenerator::L(former_);
+    dq(0);
+    made.use = static_cast<uint32_t>(getSize());
+    Xbyak::CodeGenerator::L(use_);
     dd(0);
     made.entry = static_cast<uint32_t>(getSize());
     Xbyak::CodeGenerator::L(entry_);
     LeaveOthers();
     OnTrap();
     OnSent();
+    OnCall();
     made.restorer = static_cast<uint32_t>(getSize());
     mov(eax, SYS_rt_sigreturn);
     syscall();
@@ -53,21 +57,18 @@ class Handler : public Xbyak::CodeGenerator {
 
  private:
   // The kernel puts the context right behind the return address (struct rt_sigframe). Whoever else
-  // calls it is a handler that took us for the one that it has replaced, and there was none.
+  // calls it is a handler that took us for the one that it has replaced.
   void LeaveOthers() {
-    Xbyak::Label ours;
     lea(rax, ptr[rsp + sizeof(uint64_t)]);
     cmp(rax, rdx);
-    je(ours);
-    ret();
-    Xbyak::CodeGenerator::L(ours);
+    jne(called_, T_NEAR);
   }
 
   // A tail call of such a handler cannot be told by the stack. No register of the caller's changes.
   void LeaveUnlessInForce() {
     constexpr uint32_t kAction = kActionWords * sizeof(uint64_t);
-    Xbyak::Label in_force;
     push(rsi);
+    push(rdx);
     sub(rsp, kAction);
     mov(edi, SIGTRAP);
     xor_(esi, esi);
@@ -77,22 +78,39 @@ class Handler : public Xbyak::CodeGenerator {
     syscall();
     mov(rax, qword[rsp]);
     add(rsp, kAction);
+    pop(rdx);
     pop(rsi);
     lea(rcx, ptr[rip + entry_]);
     cmp(rax, rcx);
-    je(in_force);
+    jne(called_, T_NEAR);
+  }
+
+  // As the handler before ours would have been called; one that ignored the signal, or the default
+  // action, does nothing.
+  void OnCall() {
+    Xbyak::Label nothing;
+    Xbyak::CodeGenerator::L(called_);
+    mov(rax, qword[rip + former_]);
+    cmp(rax, 1);  // SIG_IGN
+    jbe(nothing);
+    mov(edi, SIGTRAP);
+    jmp(rax);
+    Xbyak::CodeGenerator::L(nothing);
     ret();
-    Xbyak::CodeGenerator::L(in_force);
   }
 
   void OnTrap() {
-    Xbyak::Label done, back;
-    cmp(dword[rip + left_], 0);
-    jne(sent_, T_NEAR);
-    mov(ecx, dword[rsi + offsetof(siginfo_t, si_code)]);
-    test(ecx, ecx);
-    jle(sent_);
-    cmp(ecx, SI_KERNEL);  // int3 alone has it (arch/x86 do_int3); a step is over
+    constexpr auto kSiCode = offsetof(siginfo_t, si_code);
+    Xbyak::Label in_force, done, back;
+    cmp(dword[rip + use_], static_cast<uint32_t>(TrapHandlerUse::kMayBeCalled));
+    ja(sent_, T_NEAR);
+    cmp(dword[rsi + kSiCode], 0);
+    jle(sent_, T_NEAR);
+    cmp(dword[rip + use_], static_cast<uint32_t>(TrapHandlerUse::kInForce));
+    je(in_force, T_NEAR);
+    LeaveUnlessInForce();
+    Xbyak::CodeGenerator::L(in_force);
+    cmp(dword[rsi + kSiCode], SI_KERNEL);  // int3 alone has it (arch/x86 do_int3); a step is over
     jne(done);
     test(dword[rdx + kFlags], kResumeFlag);
     jnz(done);
@@ -137,7 +155,7 @@ class Handler : public Xbyak::CodeGenerator {
     ret();
   }
 
-  Xbyak::Label mark_, action_, left_, entry_, sent_;
+  Xbyak::Label mark_, action_, former_, use_, entry_, sent_, called_;
 };
 
 }  // namespace

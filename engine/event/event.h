@@ -53,6 +53,15 @@ struct LossNotice {
   bool empty() const { return lost == 0 && notices == 0; }
 };
 
+// Calls of a return probe that the program has left without a return (probe/unwound.h).
+struct UnwoundNotice {
+  ProbeId probe = 0;
+  TargetId target;
+  int tid = 0;  // 0: of several threads, or it is not known which
+  uint64_t calls = 0;
+  std::shared_ptr<const lang::EventSchema> schema;
+};
+
 enum class TargetChange : uint8_t {
   kAttached,
   kForked,
@@ -70,6 +79,6 @@ struct TargetNotice {
   std::string detail;
 };
 
-using Item = std::variant<HitRecord, LossNotice, TargetNotice>;
+using Item = std::variant<HitRecord, LossNotice, TargetNotice, UnwoundNotice>;
 
 }  // namespace probed::event

@@ -49,6 +49,8 @@ class QueueSubscription final : public Subscription {
         hits->ForEach([this](const HitView& hit) { unread_.emplace_back(Unpack(hit)); });
       } else if (auto* loss = std::get_if<LossNotice>(&batch)) {
         unread_.emplace_back(*loss);
+      } else if (auto* unwound = std::get_if<UnwoundNotice>(&batch)) {
+        unread_.emplace_back(std::move(*unwound));
       } else {
         unread_.emplace_back(std::move(std::get<TargetNotice>(batch)));
       }
@@ -109,6 +111,12 @@ void Hub::Publish(const LossNotice& loss, std::span<const ProbeId> probes, Targe
   std::lock_guard lock(state_->mutex);
   for (const auto& queue : state_->queues)
     queue->Push(loss, probes, target);
+}
+
+void Hub::Publish(const UnwoundNotice& unwound) {
+  std::lock_guard lock(state_->mutex);
+  for (const auto& queue : state_->queues)
+    queue->Push(unwound);
 }
 
 void Hub::Close() {

@@ -28,7 +28,7 @@ struct SubscribeOptions {
 };
 
 // What a subscriber takes at once: a run of hits, or what stands between them.
-using Batch = std::variant<PackedHits, LossNotice, TargetNotice>;
+using Batch = std::variant<PackedHits, LossNotice, TargetNotice, UnwoundNotice>;
 
 class Subscription {
  public:
@@ -57,6 +57,8 @@ class Hub {
   // Hits that one of `probes` had in `target` (the kernel's: none), it is not known which, and that
   // nobody gets; told to whoever wants one of them.
   void Publish(const LossNotice& loss, std::span<const ProbeId> probes, TargetId target = {});
+  // Added up, and told every 50 ms, and before the next change of a target: never lost.
+  void Publish(const UnwoundNotice& unwound);
   // Assigns PackedHit::sequence in place.
   void Publish(std::span<const HitView> hits);
   void Close();  // ends every subscription after what is queued

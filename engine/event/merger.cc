@@ -168,14 +168,23 @@ void Merger::TellLossesNowAndThen(uint64_t now_ns) {
   if (now_ns < losses_told_ns_ + kLossesEveryNs) return;
   losses_told_ns_ = now_ns;
   // A ring that was full is read from afterwards.
-  for (auto& [id, source] : sources_)
+  for (auto& [id, source] : sources_) {
     if (std::exchange(source.has_news, false)) TellLosses(source, now_ns);
+    TellUnwound(source);
+  }
+}
+
+void Merger::TellUnwound(Source& source) {
+  for (const UnwoundNotice& unwound : source.ring->TakeUnwound())
+    hub_.Publish(unwound);
 }
 
 void Merger::TellLosses() {
   const uint64_t now_ns = MonotonicNow();
-  for (auto& [id, source] : sources_)
+  for (auto& [id, source] : sources_) {
     TellLosses(source, now_ns);
+    TellUnwound(source);
+  }
 }
 
 size_t Merger::PublishReady() {
@@ -261,6 +270,7 @@ void Merger::Remove(SourceId id, const ring::ClockSample& now) {
   Gather(source, now.tsc);
   PublishReady();
   TellLosses(source, now.time.monotonic_ns);
+  TellUnwound(source);
   sources_.erase(it);
 }
 

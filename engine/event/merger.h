@@ -40,7 +40,8 @@ class Merger {
   Outcome Round(const ring::ClockSample& now);
   // Tells every source of what stands in its rings; publishes nothing.
   void Count();
-  // Tells the losses of every source now, and not with one of the next rounds.
+  // Tells the losses of every source now, and not with one of the next rounds; and the calls that
+  // were left without a return.
   void TellLosses();
   // What is in the rings of this source is lost, as far as anybody reads.
   void Drop(SourceId id);
@@ -90,6 +91,7 @@ class Merger {
   void PublishLoss(const Ready& loss);
   void TellLosses(Source& source, uint64_t now_ns);
   void TellLossesNowAndThen(uint64_t now_ns);
+  void TellUnwound(Source& source);
 
   Hub& hub_;
   ring::TscClock clock_;

@@ -1,6 +1,7 @@
 #include "engine/event/queue.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace probed::event {
@@ -14,10 +15,18 @@ constexpr int kPollsBeforeSleep = 10;
 // Enough that the cost of a batch is nothing beside its records', and little beside a queue.
 constexpr size_t kRunBytes = 128 << 10;
 
+// A program that throws all the time does not fill the stream with it.
+constexpr std::chrono::milliseconds kUnwoundEvery{50};
+// Of more than that many threads it is not told which.
+constexpr size_t kMostUnwound = 1024;
+
 size_t SizeOf(const TargetNotice& notice) {
   return sizeof(Batch) + notice.detail.size();
 }
 size_t SizeOf(const LossNotice&) {
+  return sizeof(Batch);
+}
+size_t SizeOf(const UnwoundNotice&) {
   return sizeof(Batch);
 }
 size_t SizeOf(const PackedHits& hits) {
@@ -136,6 +145,17 @@ void Queue::Push(const TargetNotice& notice, LossCounts& lost) {
   WakeReader();
 }
 
+void Queue::Push(const UnwoundNotice& unwound) {
+  std::lock_guard lock(mutex_);
+  if (closed_ || (options_.wants_hit && !options_.wants_hit(unwound.probe, unwound.target))) return;
+  int tid = unwound_.size() < kMostUnwound ? unwound.tid : 0;
+  bool is_first = unwound_.empty();  // whoever sleeps knows of the next 50 ms then
+  auto [entry, is_new] = unwound_.try_emplace({unwound.probe, unwound.target, tid}, unwound);
+  entry->second.tid = tid;
+  if (!is_new) entry->second.calls += unwound.calls;
+  if (is_first && reader_idle_) changed_.notify_one();
+}
+
 void Queue::Push(const LossNotice& loss, std::span<const ProbeId> probes, TargetId target) {
   std::lock_guard lock(mutex_);
   const auto wanted = [&](ProbeId probe) { return options_.wants_hit(probe, target); };
@@ -150,15 +170,20 @@ void Queue::WakeReader() {
 }
 
 bool Queue::WaitForBatches(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds timeout) {
-  auto ready = [this] { return HasBatches() || closed_; };
-  auto deadline = std::chrono::steady_clock::now() + timeout;
+  auto ready = [this] { return HasBatches() || closed_ || IsUnwoundDue(Clock::now()); };
+  auto deadline = Clock::now() + timeout;
   for (int poll = 0; reader_busy_ && poll < kPollsBeforeSleep && !ready(); ++poll) {
-    auto wake = std::min(deadline, std::chrono::steady_clock::now() + kPollInterval);
+    auto wake = std::min(deadline, Clock::now() + kPollInterval);
     changed_.wait_until(lock, wake, [this] { return closed_; });
-    if (std::chrono::steady_clock::now() >= deadline) break;
+    if (Clock::now() >= deadline) break;
   }
   reader_idle_ = true;
-  bool got = changed_.wait_until(lock, deadline, ready);
+  bool got = ready();
+  while (!got && Clock::now() < deadline) {
+    auto wake = unwound_.empty() ? deadline : std::min(deadline, unwound_due_);
+    changed_.wait_until(lock, wake);
+    got = ready();
+  }
   reader_idle_ = false;
   reader_busy_ = got;
   return got;
@@ -177,7 +202,21 @@ std::vector<Batch> Queue::Next(size_t max_bytes, std::chrono::milliseconds timeo
     batches_.pop_front();
   }
   if (batches_.empty() && !tail_loss_.empty()) out.emplace_back(std::exchange(tail_loss_, {}));
+  TellUnwound(out);
   return out;
+}
+
+// Before the end of a target, behind which nothing of it is looked for.
+void Queue::TellUnwound(std::vector<Batch>& out) {
+  auto is_change = [](const Batch& batch) { return std::holds_alternative<TargetNotice>(batch); };
+  auto place = std::find_if(out.begin(), out.end(), is_change);
+  if (place == out.end() && !IsUnwoundDue(Clock::now())) return;
+  std::vector<Batch> notices;
+  for (auto& [key, notice] : std::exchange(unwound_, {}))
+    notices.emplace_back(std::move(notice));
+  unwound_due_ = Clock::now() + kUnwoundEvery;
+  out.insert(place, std::make_move_iterator(notices.begin()),
+             std::make_move_iterator(notices.end()));
 }
 
 void Queue::Close() {
@@ -188,7 +227,7 @@ void Queue::Close() {
 
 bool Queue::drained() const {
   std::lock_guard lock(mutex_);
-  return closed_ && !HasBatches();
+  return closed_ && !HasBatches() && unwound_.empty();
 }
 
 uint64_t Queue::lost() const {

@@ -6,8 +6,10 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -27,12 +29,16 @@ class Queue {
   void Push(const TargetNotice& notice, LossCounts& lost);
   // Of the subscriber's too, if it wants one of `probes` in `target`.
   void Push(const LossNotice& loss, std::span<const ProbeId> probes, TargetId target);
+  void Push(const UnwoundNotice& unwound);
   std::vector<Batch> Next(size_t max_bytes, std::chrono::milliseconds timeout);
   void Close();
   bool drained() const;  // closed, and nothing is left to read
   uint64_t lost() const;
 
  private:
+  using Clock = std::chrono::steady_clock;
+  using UnwoundKey = std::tuple<ProbeId, TargetId, int>;  // of UnwoundNotice, with its thread
+
   bool HasBatches() const {
     return !batches_.empty() || !front_loss_.empty() || !tail_loss_.empty();
   }
@@ -43,6 +49,10 @@ class Queue {
   void Append(Batch batch);
   PackedHits& OpenRun();
   void TellTailLoss();
+  bool IsUnwoundDue(Clock::time_point now) const {
+    return !unwound_.empty() && (closed_ || now >= unwound_due_);
+  }
+  void TellUnwound(std::vector<Batch>& out);
   void WakeReader();
 
   const SubscribeOptions options_;
@@ -53,6 +63,8 @@ class Queue {
   LossNotice front_loss_;  // gap before the first batch
   LossNotice tail_loss_;   // gap after the last batch
   uint64_t lost_ = 0;
+  std::map<UnwoundKey, UnwoundNotice> unwound_;  // not told yet
+  Clock::time_point unwound_due_{};
   bool closed_ = false;
   bool reader_idle_ = false;  // the reader sleeps until it is notified
   bool reader_busy_ = false;  // hits came lately: the reader polls, so Push need not wake it

@@ -48,6 +48,9 @@ class RingSource {
   }
   // What did not fit into the rings, and what was given up, since this was asked last.
   virtual std::vector<ProbeLoss> TakeLosses() { return {}; }
+  // Calls that were found left without a return, since this was asked last. Cheap if there are
+  // none.
+  virtual std::vector<UnwoundNotice> TakeUnwound() { return {}; }
   // False: of a probe that is not there; nothing is published. Trusts nothing of the record.
   virtual bool Decode(const ring::RawRecord& record, RingHit& hit) = 0;
   // Whatever is still to be decoded was recorded by a thread that was alive later than `tsc`.

@@ -35,7 +35,7 @@ std::string_view BaseName(std::string_view path) {
 
 // Follows symbolic links inside the root directory of the process, as the process would.
 Result<struct stat> StatInRoot(pid_t pid, const std::string& path) {
-  PROBED_TRY(UniqueFd root, OpenFile(fmt::format("/proc/{}/root", pid), O_PATH | O_DIRECTORY));
+  PROBED_TRY(UniqueFd root, OpenFile(sys::ProcPath(pid, "root"), O_PATH | O_DIRECTORY));
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT;
@@ -74,7 +74,7 @@ bool IsFile(const std::string& path, uint64_t device, uint64_t inode) {
 // The maps show paths as we would reach them; below another root the process has shorter ones.
 void MakePathsOfProcess(pid_t pid, std::vector<elf::Mapping>& mappings) {
   std::error_code error;
-  std::string root = std::filesystem::read_symlink(fmt::format("/proc/{}/root", pid), error);
+  std::string root = std::filesystem::read_symlink(sys::ProcPath(pid, "root"), error);
   if (error || root == "/") return;
   for (auto& mapping : mappings) {
     if (mapping.path.starts_with(root + "/")) mapping.path.erase(0, root.size());
@@ -99,7 +99,8 @@ const elf::Module* AddressSpace::FindBaseName(std::string_view name) const {
 
 std::string AddressSpace::MapFile(const elf::Module& module) const {
   const auto& first = module.mappings.front();
-  return fmt::format("/proc/{}/map_files/{:x}-{:x}", pid_, first.start.value, first.end.value);
+  return sys::ProcPath(pid_,
+                       fmt::format("map_files/{:x}-{:x}", first.start.value, first.end.value));
 }
 
 // What is mapped has stat's numbers, though not in maps. That it stands at the module's path proves
@@ -111,7 +112,7 @@ bool AddressSpace::IsStatOf(const elf::Module& module, uint64_t device, uint64_t
   if (::stat(MapFile(module).c_str(), &mapped) == 0) {  // needs CAP_CHECKPOINT_RESTORE
     return mapped.st_dev == device && mapped.st_ino == inode;
   }
-  return IsOnStackedFileSystem(fmt::format("/proc/{}/root{}", pid_, module.path));
+  return IsOnStackedFileSystem(sys::ProcPath(pid_, "root" + module.path));
 }
 
 const elf::Module* AddressSpace::FindStat(uint64_t device, uint64_t inode,
@@ -126,13 +127,13 @@ const elf::Module* AddressSpace::FindStat(uint64_t device, uint64_t inode,
 
 FileReference AddressSpace::Refer(const elf::Module& module) const {
   FileReference reference{.path = module.path,
-                          .open_path = fmt::format("/proc/{}/root{}", pid_, module.path),
+                          .open_path = sys::ProcPath(pid_, "root" + module.path),
                           .device = module.device,
                           .inode = module.inode,
                           .mapped = true};
   const uint64_t device = module.device, inode = module.inode;
   if (!module.deleted && IsFile(reference.open_path, device, inode)) return reference;
-  const std::string exe = fmt::format("/proc/{}/exe", pid_), mapped = MapFile(module);
+  const std::string exe = sys::ProcPath(pid_, "exe"), mapped = MapFile(module);
   const bool may_look = ::access(mapped.c_str(), R_OK) == 0;
   const bool stands_there = !module.deleted && IsOnStackedFileSystem(reference.open_path);
   if (IsFile(exe, device, inode)) {
@@ -158,9 +159,11 @@ Result<FileReference> AddressSpace::Resolve(const std::string& path) const {
   if (status.ok()) {
     if (const auto* module = FindStat(status->st_dev, status->st_ino, path)) return Refer(*module);
   }
-  // The file was replaced or removed since it was mapped: the process still runs the old one.
+  // The file was replaced or removed since it was mapped: the process still runs the old one. Or
+  // the process has changed its root since, as servers do that shut themselves in.
   for (const auto& module : map_.modules()) {
-    if (module.deleted && module.path == path) return Refer(module);
+    const bool out_of_reach = module.deleted || (module.inode != 0 && !status.ok());
+    if (out_of_reach && module.path == path) return Refer(module);
   }
   if (!status.ok()) return std::move(status).error();
   if (!S_ISREG(status->st_mode)) {
@@ -172,7 +175,7 @@ Result<FileReference> AddressSpace::Resolve(const std::string& path) const {
   }
   return FileReference{
       .path = path,
-      .open_path = fmt::format("/proc/{}/root{}{}", pid_, path.front() == '/' ? "" : "/", path),
+      .open_path = sys::ProcPath(pid_, (path.front() == '/' ? "root" : "root/") + path),
       .device = status->st_dev,
       .inode = status->st_ino};
 }
@@ -204,7 +207,7 @@ std::optional<RemoteAddr> AddressSpace::Writable(const elf::Module& module, File
 }
 
 uint64_t ReadAuxiliaryValue(pid_t pid, uint64_t type) {
-  auto vector = ReadFile(fmt::format("/proc/{}/auxv", pid));
+  auto vector = ReadFile(sys::ProcPath(pid, "auxv"));
   if (!vector.ok()) return 0;
   uint64_t entry[2];
   for (size_t at = 0; at + sizeof entry <= vector->size(); at += sizeof entry) {

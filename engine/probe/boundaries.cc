@@ -4,14 +4,9 @@
 #include <span>
 
 #include "engine/arch/x86_64/instruction.h"
+#include "engine/probe/function_extent.h"
 
 namespace probed::probe {
-namespace {
-
-// Longer functions are generated code; decoding them for one probe is not worth the wait.
-constexpr uint64_t kLongestFunction = 1 << 20;
-
-}  // namespace
 
 // As far as behind `address`: most probes are at the beginning of their functions.
 void Boundaries::Extend(const elf::File& file, const elf::FunctionBounds& function,

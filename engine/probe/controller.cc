@@ -51,6 +51,7 @@ ProcessState& Controller::MakeState(tracee::Process& process, std::shared_ptr<Pr
     Announce(made, event::TargetChange::kSiteGone, 0,
              fmt::format("{}:{:#x}: {}", site.place().module, site.address().value, site.reason()));
   };
+  made.on_unwound = [this](const event::UnwoundNotice& unwound) { hub_.Publish(unwound); };
   return made;
 }
 
@@ -122,6 +123,15 @@ void Controller::LeaveHandler(tracee::Stopped& stopped, const ProcessState& stat
   }
 }
 
+void Controller::Adopt(tracee::Process& process, const JournaledProcess& left) {
+  ProcessState& state = MakeState(process, MakeGroup(process));
+  state.leaving = true;
+  state.salvaged = true;
+  AdoptLeftovers(state, left);
+  for (const auto& [tid, thread] : process.threads())
+    LookAtTrapMask(*thread);
+}
+
 Result<DetachReport> Controller::Salvage(tracee::Process& process, const JournaledProcess& left) {
   Result<DetachReport> report = TrySalvage(process, left);
   // What stands in the process is looked at anew when it is tried again.
@@ -131,10 +141,7 @@ Result<DetachReport> Controller::Salvage(tracee::Process& process, const Journal
 
 Result<DetachReport> Controller::TrySalvage(tracee::Process& process,
                                             const JournaledProcess& left) {
-  ProcessState& state = MakeState(process, MakeGroup(process));
-  state.leaving = true;
-  state.salvaged = true;
-  AdoptLeftovers(state, left);
+  ProcessState& state = *ProcessState::Of(process);
   auto prepare = [&](std::vector<tracee::Stopped*>& threads) -> Status {
     if (threads.empty()) return {};
     for (tracee::Stopped* thread : threads)
@@ -147,8 +154,6 @@ Result<DetachReport> Controller::TrySalvage(tracee::Process& process,
     }
     return {};
   };
-  for (const auto& [tid, thread] : process.threads())
-    LookAtTrapMask(*thread);
   return Detacher(*tracer_, hits_, optimizer_, prepare).Detach(state, [] {});
 }
 
@@ -193,6 +198,10 @@ void Controller::OnThreadStart(tracee::Stopped& stopped) {
   hits_.LeaveOurCode(stopped, *state, /*fault=*/false);
 }
 
+void Controller::OnThreadEnding(tracee::Process& process, pid_t tid, const user_regs_struct& regs) {
+  if (const ProcessState* state = ProcessState::Of(process)) NoteLastStack(*state, tid, regs);
+}
+
 void Controller::OnThreadExit(tracee::Process& process, pid_t tid) {
   ProcessState* state = ProcessState::Of(process);
   if (state == nullptr) return;
@@ -235,6 +244,7 @@ bool Controller::OnStray(tracee::Process& parent, pid_t child) {
   JournaledProcess left = DescribeCopy(*state, child, stat->start_ticks);
   auto attached = tracer_->Attach({.pid = child, .deadline = kDeadline});
   if (!attached.ok()) return false;
+  Adopt(**attached, left);
   if (Salvage(**attached, left).ok()) return true;
   Abandon(**attached);
   return false;
@@ -246,6 +256,7 @@ bool Controller::OnVfork(tracee::Process& parent, pid_t) {
 }
 
 void Controller::StartImage(tracee::Stopped& stopped, ProcessState& state) {
+  RestoreFullMask(stopped);  // by what is known of the thread
   optimizer_.EndRing(state);
   LeaveGeneratedCode(state, "the process has executed another program");
   state.ForgetMemory();
@@ -254,7 +265,6 @@ void Controller::StartImage(tracee::Stopped& stopped, ProcessState& state) {
   stopped.process().arena().Forget();
   state.executable = ExecutableOf(state.id.pid);
   // Handlers end with an exec; what is ignored stays so (execve(2)).
-  RestoreFullMask(stopped);
   IgnoreTrapsAgain(stopped, state);
   LookAtTrapAction(stopped, state);
   LookAtTrapMask(stopped.thread());

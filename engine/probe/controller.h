@@ -34,7 +34,10 @@ class Controller final : public tracee::Observer {
   // Makes a freshly attached or launched process a root target.
   Result<ProcessState*> Adopt(tracee::Process& process);
   Result<DetachReport> Detach(ProcessState& state);
-  // Takes what a dead daemon left out of a process just attached to, and lets it go.
+  // Takes charge of what a dead daemon left in a process just attached to, before any stop of it is
+  // dealt with.
+  void Adopt(tracee::Process& process, const JournaledProcess& left);
+  // Then: takes that out and lets the process go.
   Result<DetachReport> Salvage(tracee::Process& process, const JournaledProcess& left);
   Installer& installer() { return installer_; }
   Optimizer& optimizer() { return optimizer_; }
@@ -46,6 +49,7 @@ class Controller final : public tracee::Observer {
   tracee::Resumption OnTrap(tracee::Stopped& stopped) override;
   tracee::Resumption OnSignal(tracee::Stopped& stopped, const siginfo_t& info) override;
   void OnThreadStart(tracee::Stopped& stopped) override;
+  void OnThreadEnding(tracee::Process& process, pid_t tid, const user_regs_struct& regs) override;
   void OnThreadExit(tracee::Process& process, pid_t tid) override;
   tracee::ChildChoice OnFork(tracee::Process& parent, tracee::Process& child,
                              tracee::Stopped& child_stopped) override;

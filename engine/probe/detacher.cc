@@ -87,7 +87,7 @@ Status RestoreSites(tracee::Stopped& stopped, HitHandler& hits, ProcessState& st
 Status ReleaseMemory(tracee::Stopped& stopped, ProcessState& state, const TargetRing* ring) {
   if (state.salvaged) return {};
   Status released = ring != nullptr ? ring->Unmap(stopped) : Status();
-  if (released.ok() && state.rescue.may_be_saved) return state.rescue.Abandon(stopped);
+  if (released.ok() && state.rescue.may_be_saved()) return state.rescue.Abandon(stopped);
   if (released.ok()) {
     state.routines = {};
     released = state.process.arena().Release(stopped);

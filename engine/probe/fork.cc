@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "engine/sys/proc.h"
+
 namespace probed::probe {
 
 void InheritState(const ProcessState& parent, ProcessState& child, tracee::Thread& thread) {
@@ -20,6 +22,7 @@ void InheritState(const ProcessState& parent, ProcessState& child, tracee::Threa
   child.trampoline = parent.trampoline;
   child.routines = parent.routines;
   child.loading = parent.loading;
+  child.switches_contexts = parent.switches_contexts;
   child.has_generated_sites = parent.has_generated_sites;
   child.watches_maps = parent.watches_maps;
   child.maps_code_itself = parent.maps_code_itself;
@@ -59,7 +62,7 @@ JournaledProcess DescribeCopy(const ProcessState& parent, pid_t child, uint64_t 
 
 std::string ExecutableOf(pid_t pid) {
   std::error_code error;
-  auto path = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), error);
+  auto path = std::filesystem::read_symlink(sys::ProcPath(pid, "exe"), error);
   return error ? "" : path.string();
 }
 

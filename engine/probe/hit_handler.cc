@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "engine/arch/x86_64/eflags.h"
 #include "engine/detour/leave.h"
+#include "engine/probe/fatal_signal.h"
 #include "engine/probe/fault_signal.h"
 #include "engine/probe/generated_code.h"
 #include "engine/probe/shadow_returns.h"
@@ -76,8 +77,11 @@ Resumption HitHandler::OnTrap(tracee::Stopped& stopped, ProcessState& state) {
   }
   Resumption resumption = Handle(stopped, state, has_trapped);
   bool is_over = resumption.signal == 0 && resumption.how != How::kStep;
-  if (is_over && (may_lose_signal || HasLostRescue(stopped, state))) KeepTrapSignal(stopped, state);
-  if (resumption.signal == SIGTRAP) YieldToProgram(stopped, state);
+  if (is_over && (may_lose_signal || HasLostBlock(stopped))) KeepTrapSignal(stopped, state);
+  if (resumption.signal == SIGTRAP) {
+    YieldToProgram(stopped, state);
+    if (WillDumpCore(stopped, state, SIGTRAP)) returns_.Lift(stopped, state);
+  }
   if (is_over) KeepRescue(stopped, state);
   return resumption;
 }

@@ -6,6 +6,7 @@
 
 #include "elf/load_bias.h"
 #include "engine/probe/function_slots.h"
+#include "engine/sys/proc.h"
 #include "engine/sys/process_memory.h"
 
 namespace probed::probe {
@@ -21,7 +22,7 @@ bool IsCodeOf(const elf::Module& module, RemoteAddr address) {
 }  // namespace
 
 std::shared_ptr<const elf::File> IfuncResolver::Open(const elf::Module& module) {
-  auto file = files_.Open(space_.Refer(module), fmt::format("/proc/{}/root", pid_));
+  auto file = files_.Open(space_.Refer(module), sys::ProcPath(pid_, "root"));
   return file.ok() ? *file : nullptr;
 }
 

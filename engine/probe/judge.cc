@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/probe/return_instructions.h"
 #include "engine/probe/returns_twice.h"
 #include "engine/probe/site.h"
 #include "engine/probe/unwinders.h"
@@ -36,20 +37,28 @@ bool IsReturnedTo(const elf::File& file, LinkAddr address) {
                              [](const auto& alias) { return alias.name == "__start_context"; });
 }
 
+// What to try where a return address must stay as it is.
+std::string HintOr(const elf::File& file, const lang::Definition& definition, std::string other) {
+  if (!FindReturnInstructions(file, definition).ok()) return other;
+  return "--at-ret leaves the return address alone and can stand there";
+}
+
 // Functions whose return address must stay as it is, and places where it cannot be found.
-Status JudgeReturn(const elf::File& file, LinkAddr address, bool force) {
+Status JudgeReturn(const elf::File& file, const lang::Definition& definition, LinkAddr address,
+                   bool force) {
   if (!force && (file.ReturnAddressAt(address) == elf::ReturnAddress::kElsewhere ||
                  IsReturnedTo(file, address))) {
-    return Refusal("NOT_FUNCTION_ENTRY",
-                   fmt::format("{:#x} is not where a function begins: its return address is not on "
-                               "top of the stack there",
-                               address.value),
-                   "a return probe stands on its function's first instruction");
+    return Refusal(
+        "NOT_FUNCTION_ENTRY",
+        fmt::format("{:#x} is not where a function begins: its return address is not on "
+                    "top of the stack there",
+                    address.value),
+        HintOr(file, definition, "a return probe stands on its function's first instruction"));
   }
   if (BeginsWalk(file, address)) {
     return Refusal("LOOKS_AT_RETURN_ADDRESS",
                    "the unwinder begins here, with the return address of this very function",
-                   "probe its entry instead");
+                   HintOr(file, definition, "probe its entry instead"));
   }
   auto twice = ReturnsTwice(file, address);
   if (!twice) return {};
@@ -57,7 +66,7 @@ Status JudgeReturn(const elf::File& file, LinkAddr address, bool force) {
                  fmt::format("{} returns more than once from one call: to a return address that it "
                              "or a child sharing its stack has kept",
                              *twice),
-                 "probe its entry instead");
+                 HintOr(file, definition, "probe its entry instead"));
 }
 
 }  // namespace
@@ -77,8 +86,13 @@ Result<arch::Instruction> DecodeForProbe(std::span<const uint8_t> code, uint64_t
   return instruction;
 }
 
-Status JudgePlace(const elf::File& file, const lang::Definition& definition, bool force,
-                  Boundaries& boundaries) {
+bool StandsAtRet(const elf::File& file, const lang::Definition& definition,
+                 const ProbeOptions& options) {
+  return definition.kind == lang::ProbeKind::kReturn && (options.at_ret || file.is_go());
+}
+
+Status JudgePlace(const elf::File& file, const lang::Definition& definition,
+                  const ProbeOptions& options, Boundaries& boundaries) {
   FileOffset offset{definition.offset};
   auto code = CodeAt(file, offset);
   if (code.empty()) {
@@ -93,10 +107,10 @@ Status JudgePlace(const elf::File& file, const lang::Definition& definition, boo
         fmt::format("{:#x} of {} is not in an executable segment", offset.value, definition.path),
         PastEndHint(file, offset.value));
   }
-  if (definition.kind == lang::ProbeKind::kReturn) {
-    PROBED_RETURN_IF_ERROR(JudgeReturn(file, *address, force));
+  if (definition.kind == lang::ProbeKind::kReturn && !StandsAtRet(file, definition, options)) {
+    PROBED_RETURN_IF_ERROR(JudgeReturn(file, definition, *address, options.force));
   }
-  if (!force && boundaries.At(file, *address) == Boundary::kInside) {
+  if (!options.force && boundaries.At(file, *address) == Boundary::kInside) {
     return Refusal(
         "NOT_INSTRUCTION_BOUNDARY",
         fmt::format("{:#x} of {} is inside an instruction", offset.value, definition.path),

@@ -15,11 +15,16 @@
 
 namespace probed::probe {
 
+// Whether a return probe leaves its function's return address alone and stands on its ret
+// instructions (return_instructions.h).
+bool StandsAtRet(const elf::File& file, const lang::Definition& definition,
+                 const ProbeOptions& options);
+
 // OFFSET_PAST_EOF, NOT_EXECUTABLE, NOT_INSTRUCTION_BOUNDARY (unless `force`), TRAP_INSTRUCTION,
 // INSTRUCTION_REFUSED, INSTRUCTION_UNDECODABLE, RETURNS_TWICE, LOOKS_AT_RETURN_ADDRESS,
 // NOT_FUNCTION_ENTRY (unless `force`).
-Status JudgePlace(const elf::File& file, const lang::Definition& definition, bool force,
-                  Boundaries& boundaries);
+Status JudgePlace(const elf::File& file, const lang::Definition& definition,
+                  const ProbeOptions& options, Boundaries& boundaries);
 
 // As much of the code at a place as a probe on it needs.
 std::vector<uint8_t> CodeAt(const elf::File& file, FileOffset offset);

@@ -177,6 +177,10 @@ Result<bool> JumpBatch::Optimize(JumpPlan& plan) {
     SampleByJump(*jump.optimization);
     return "";
   });
+  const bool hijacks = std::ranges::any_of(
+      plan.jumps(), [](const PlannedJump& jump) { return !jump.optimization->returns.empty(); });
+  for (tracee::Stopped* thread : threads_)
+    if (hijacks) thread->AskForItsEnd();
   return may_change;
 }
 

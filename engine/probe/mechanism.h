@@ -18,7 +18,11 @@ struct ProbeCounters {
   uint64_t recorded = 0;
   uint64_t filtered = 0;
   uint64_t sampled_out = 0;  // left out by sampling, of those that passed the filter
-  uint64_t missed = 0;       // return probes: over maxactive, or the frame was unwound
+  uint64_t missed = 0;       // return probes: calls whose return was not seen
+  // Of those missed: calls that the program has left without a return, by an exception, longjmp(3)
+  // or the end of their thread (unwound.h). The others were over maxactive, were given up by us, or
+  // still went on at the end.
+  uint64_t unwound = 0;
   // Of those recorded: too big for the kernel dialect's buffer, or dropped before some subscriber
   // read it.
   uint64_t lost = 0;

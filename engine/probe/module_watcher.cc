@@ -15,6 +15,7 @@
 #include "engine/probe/transaction.h"
 #include "engine/probe/unmapped.h"
 #include "engine/probe/unwinders.h"
+#include "engine/sys/proc.h"
 
 namespace probed::probe {
 namespace {
@@ -80,7 +81,7 @@ void ForgetUnmapped(SeenCode& code, const AddressSpace& space) {
 }
 
 std::string RootOf(const ProcessState& state) {
-  return fmt::format("/proc/{}/root", state.id.pid);
+  return sys::ProcPath(state.id.pid, "root");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "engine/detour/trampoline.h"
 #include "engine/probe/displacement.h"
 #include "engine/ring/clock.h"
+#include "engine/sys/proc.h"
 #include "engine/tracee/code_arena.h"
 
 namespace probed::probe {
@@ -252,7 +253,7 @@ bool OptimizeJob::HasWork() const {
 }
 
 void OptimizeJob::Plan(const AddressSpace& space, FileCache& files, PatchPlanner& planner) {
-  std::string root = fmt::format("/proc/{}/root", target.pid);
+  std::string root = sys::ProcPath(target.pid, "root");
   for (Candidate& candidate : candidates) {
     if (!candidate.possible()) continue;
     const elf::Module* module = space.map().FindFile(candidate.place.device, candidate.place.inode);

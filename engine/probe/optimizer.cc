@@ -106,7 +106,7 @@ std::string Optimizer::ObstacleOf(const Site& site) const {
     if (probe->hijacks() && probe->options.max_active < kFewReturns) {
       return "a small limit of outstanding returns is counted at a trap";
     }
-    if (!probe->return_instructions.empty()) return "a function of a Go program returns here";
+    if (!probe->return_instructions.empty()) return "it stands on a ret instruction";
     if (!probe->options.optimize) return "a probe here is not to be optimized";
   }
   return "";
@@ -149,13 +149,18 @@ void Optimizer::AddToDrainer(ProcessState& state) {
 void Optimizer::ClaimIndices(ProcessState& state, OptimizeJob& job) {
   for (Candidate& candidate : job.candidates) {
     if (candidate.buffer.value == 0) continue;
+    std::optional<uint32_t> first_return;
     for (const auto& probe : candidate.probes) {
       auto index = state.ring->Claim({.probe = probe->id,
                                       .kind = probe->definition->kind,
                                       .ip = candidate.site.value,
                                       .schema = probe->schema});
       if (!index.ok()) candidate.obstacle = index.error().message;
-      if (index.ok()) candidate.indices.push_back(*index);
+      if (!index.ok()) continue;
+      candidate.indices.push_back(*index);
+      if (!probe->is_return()) continue;
+      if (!first_return) first_return = *index;
+      state.ring->CountUnwoundBy(*index, *first_return);
     }
   }
 }
@@ -385,8 +390,8 @@ void Optimizer::NoteThread(tracee::Stopped& stopped, ProcessState& state) {
     return history.Borrow(base, thread.tid(), ring::ReadTsc());
   }
   auto found = owner ? state.process.threads().find(*owner) : state.process.threads().end();
-  bool is_parents = found != state.process.threads().end() && found->second->stopped() &&
-                    found->second->Token().regs().fs_base == base;
+  bool is_parents = found != state.process.threads().end() &&
+                    (!found->second->stopped() || found->second->Token().regs().fs_base == base);
   if (!is_parents) history.Begin(base, thread.tid(), ring::ReadTsc());
 }
 
@@ -397,7 +402,9 @@ void Optimizer::LookAt(tracee::Stopped& stopped, ProcessState& state) {
 }
 
 void Optimizer::OnThreadStart(tracee::Stopped& stopped, ProcessState& state) {
-  if (state.ring) LookAt(stopped, state);
+  if (!state.ring) return;
+  MeetThread(stopped, state);
+  NoteThread(stopped, state);
 }
 
 void Optimizer::OnThreadExit(ProcessState& state, pid_t tid) {

@@ -11,6 +11,7 @@
 #include "engine/probe/generated_code.h"
 #include "engine/probe/judge.h"
 #include "engine/probe/shadow_stack.h"
+#include "engine/sys/proc.h"
 
 namespace probed::probe {
 namespace {
@@ -60,7 +61,7 @@ std::vector<RemoteAddr> FindCopied(const ProcessState& state, const AddressSpace
 }
 
 std::string RootOf(const ProcessState& state) {
-  return fmt::format("/proc/{}/root", state.id.pid);
+  return sys::ProcPath(state.id.pid, "root");
 }
 
 SitePlace PlaceOf(const elf::Module& module, FileOffset offset, const elf::File* file) {
@@ -96,6 +97,19 @@ Status CheckOverlap(const ProcessState& state, const PlannedSite& plan) {
                              "of an instruction",
                              plan.address.value, other->address().value),
       .hint = "",
+      .metadata = {}};
+}
+
+// Found in the file; the program may have other code in its place.
+Status CheckReturn(const Probe& probe, const PlannedSite& plan) {
+  if (probe.return_instructions.empty() || plan.instruction.is_return) return {};
+  return Error{
+      .code = ErrorCode::kFailedPrecondition,
+      .reason = "FILE_CHANGED",
+      .message = fmt::format("there is no ret at {:#x} any more, where the file of the definition "
+                             "has one",
+                             plan.address.value),
+      .hint = "define it again",
       .metadata = {}};
 }
 
@@ -212,6 +226,7 @@ Status Planner::PlanPlace(ProcessState& state, const AddressSpace& space,
     auto file = Open(state, space, module, probe.get());
     if (file) PROBED_RETURN_IF_ERROR(JudgeSame(*file, *probe));
     PROBED_TRY(auto plan, PlanAt(state, address));
+    PROBED_RETURN_IF_ERROR(CheckReturn(*probe, plan));
     PROBED_RETURN_IF_ERROR(CheckShadowStack(state, *probe, plan.instruction));
     plan.probe = probe;
     plan.place = existing != nullptr && !existing->place().module.empty()

@@ -22,6 +22,7 @@ struct ProbeOptions {
   uint32_t max_active = 0;  // outstanding returns at once, over all threads
   bool force = false;       // the offset may be inside an instruction
   bool optimize = true;     // a jump may take the breakpoint's place
+  bool at_ret = false;      // a return probe stands on its function's ret instructions
 };
 
 // Which hits of a probe are recorded; the others are counted only.
@@ -53,6 +54,7 @@ struct Probe {
   std::vector<uint8_t> code;  // at its place when it was defined
   // File offsets where its function returns, if it is not to hijack a return address.
   std::vector<uint64_t> return_instructions;
+  std::string unseen_returns;  // how its function is left without them, in words
 
   bool enabled = true;
   Selection selection;

@@ -16,7 +16,8 @@ void Add(ProbeCounters& counters, const RingCounts& counts) {
   counters.recorded += counts.recorded + counts.counted + counts.lost + counts.oversize;
   counters.filtered += counts.filtered;
   counters.sampled_out += counts.sampled_out;
-  counters.missed += counts.missed;
+  counters.missed += counts.unwound;
+  counters.unwound += counts.unwound;
   counters.lost += counts.lost + counts.oversize + counts.dropped;
 }
 
@@ -41,7 +42,7 @@ void CountReturns(const Optimization& optimization, TargetRing& ring,
   uint32_t index = optimization.indices[first];
   uint64_t more = ring.AdvanceWaiting(index, waiting[index]);
   for (size_t i : optimization.returns) {
-    counts[i].missed = counts[first].missed;
+    counts[i].unwound = counts[first].unwound;
     counts[i].waiting = more;
   }
 }
@@ -186,11 +187,12 @@ void ProcessState::ForgetMemory() {
   orphans_.clear();
   journal.Clear();
   rescue = Rescue();
-  runs_go.reset();
   trampoline = {};
   routines = {};
+  runs_go.reset();
   loading = false;
   stacks_migrate = false;
+  switches_contexts = false;
   watches_maps = false;
   maps_code_itself = false;
   unwinders_seen.clear();

@@ -21,6 +21,7 @@
 #include "engine/probe/signal_action.h"
 #include "engine/probe/site_table.h"
 #include "engine/probe/target_ring.h"
+#include "engine/probe/unwound.h"
 #include "engine/tracee/process.h"
 #include "engine/tracee/thread.h"
 
@@ -52,6 +53,7 @@ class ThreadState final : public tracee::Extension {
   static ThreadState& Of(tracee::Thread& thread);
 
   ReturnStack returns;
+  std::optional<LastStack> last_stack;  // the thread is just ending
   // The site whose copy, or displaced instructions, are being single-stepped.
   std::optional<RemoteAddr> stepping;
   std::optional<Interrupted> interrupted;
@@ -98,13 +100,15 @@ class ProcessState final : public tracee::Extension {
   // have gone off into a signal handler from there.
   bool salvaged = false;
   uint64_t rescue_next_ns = 0;  // when the handler may be put in place again
-  std::optional<bool> runs_go;  // nothing: not looked at
   // What the program does on SIGTRAP; nothing: the default. See trap_signal.h.
   std::optional<SignalAction> trap_action;
+  std::optional<bool> runs_go;  // nothing: not looked at
   // The same for SIGSEGV and SIGBUS: fault_signal.h.
   std::optional<SignalAction> segv_action, bus_action;
   // A call has returned, or may return, in another thread than it was made in.
   bool stacks_migrate = false;
+  // It runs on other stacks than its threads' own, which may lie anywhere.
+  bool switches_contexts = false;
   std::string executable;
   // Code that was searched for unwinders, and for calls that map.
   SeenCode unwinders_seen, map_calls_seen;
@@ -113,6 +117,8 @@ class ProcessState final : public tracee::Extension {
   bool has_generated_sites = false;
   // Told of each site whose code is not what it was.
   std::function<void(const Site&)> on_site_gone;
+  // Told of calls that were left without a return.
+  std::function<void(const event::UnwoundNotice&)> on_unwound;
 
   // Null until the first site is optimized.
   std::shared_ptr<TargetRing> ring;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <csignal>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "engine/detour/trap_handler.h"
 #include "engine/tracee/process.h"
 
 namespace probed::probe {
@@ -71,18 +71,37 @@ std::optional<SignalAction> Rescue::ProgramsAction(const sys::ProcessMemory& mem
   return read && stored.handler != 0 ? std::optional(stored) : std::nullopt;
 }
 
+// Whoever has saved ours later has done so in the place of the first.
+Status Rescue::SetFormerAction(tracee::Stopped& stopped,
+                               const std::optional<SignalAction>& action) {
+  if (former_) return {};
+  former_ = action.value_or(SignalAction{});
+  const uint64_t handler = former_->handler;
+  RemoteAddr place = head_ + detour::AssembleTrapHandler(id_).former;
+  return stopped.WriteMemory(place, std::as_bytes(std::span(&handler, 1)));
+}
+
+Status Rescue::SetUse(tracee::Stopped& stopped, detour::TrapHandlerUse use) const {
+  RemoteAddr place = head_ + detour::AssembleTrapHandler(id_).use;
+  return stopped.WriteMemory(place, std::as_bytes(std::span(&use, 1)));
+}
+
+void Rescue::NoteSaved(tracee::Stopped& stopped) {
+  if (std::exchange(may_be_saved_, true)) return;
+  (void)SetUse(stopped, detour::TrapHandlerUse::kMayBeCalled);
+}
+
 Status Rescue::Abandon(tracee::Stopped& stopped) const {
-  constexpr uint32_t kLeft = 1;
-  RemoteAddr place = head_ + detour::AssembleTrapHandler(id_).left;
-  return stopped.WriteMemory(place, std::as_bytes(std::span(&kLeft, 1)));
+  if (former_) PROBED_RETURN_IF_ERROR(SetProgramsAction(stopped, *former_));
+  return SetUse(stopped, detour::TrapHandlerUse::kLeft);
 }
 
 bool Rescue::StandsAt(const sys::ProcessMemory& memory, RemoteAddr head, uint64_t id) {
   detour::TrapHandlerCode expected = detour::AssembleTrapHandler(id);
   std::vector<uint8_t> present(expected.code.size());
   if (!memory.Read(head, std::as_writable_bytes(std::span(present))).ok()) return false;
-  auto actions = present.begin() + expected.action;
-  std::fill(actions, actions + sizeof(SignalAction), uint8_t{0});
+  std::fill(present.begin() + expected.action,
+            present.begin() + expected.use + sizeof(detour::TrapHandlerUse), uint8_t{0});
   return present == expected.code;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/address.h"
 #include "base/result.h"
+#include "engine/detour/trap_handler.h"
 #include "engine/probe/patch_journal.h"
 #include "engine/probe/signal_action.h"
 #include "engine/sys/process_memory.h"
@@ -28,7 +29,12 @@ class Rescue {
                            const std::optional<SignalAction>& action) const;
   std::optional<SignalAction> ProgramsAction(const sys::ProcessMemory& memory) const;
   bool Contains(RemoteAddr ip) const;
-  // We leave it behind, for the program to call or to put back.
+  // It stands in the place of `action`, which a handler that replaces and saves it may call.
+  Status SetFormerAction(tracee::Stopped& stopped, const std::optional<SignalAction>& action);
+  // The program has replaced it, and may have saved it (sigaction(2)): it must stay mapped.
+  void NoteSaved(tracee::Stopped& stopped);
+  bool may_be_saved() const { return may_be_saved_; }
+  // We leave it behind, for the program to call or to put back: as its former action.
   Status Abandon(tracee::Stopped& stopped) const;
 
   // Whether it stands in a copy of the process's memory.
@@ -40,12 +46,14 @@ class Rescue {
 
   // The action in force is ours: trap_signal.h.
   bool installed = false;
-  // The program has replaced it, and may have saved it (sigaction(2)): it must stay mapped.
-  bool may_be_saved = false;
 
  private:
+  Status SetUse(tracee::Stopped& stopped, detour::TrapHandlerUse use) const;
+
   RemoteAddr head_;
   uint64_t id_ = 0;
+  bool may_be_saved_ = false;
+  std::optional<SignalAction> former_;  // nothing: not installed yet, or not by us
 };
 
 }  // namespace probed::probe

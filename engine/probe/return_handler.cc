@@ -35,10 +35,10 @@ uint64_t SlotOf(const user_regs_struct& regs) {
 
 // Whatever waited at `slot` is dead: there is a fresh return address.
 void Forget(tracee::Thread& thread, ProcessState& state, uint64_t slot) {
-  ThreadState::Of(thread).returns.DropAt(slot);
+  CountUnwound(state, thread.tid(), ThreadState::Of(thread).returns.DropAt(slot));
   if (!state.stacks_migrate) return;
   for (const auto& [tid, other] : state.process.threads())
-    ThreadState::Of(*other).returns.DropAt(slot);
+    CountUnwound(state, tid, ThreadState::Of(*other).returns.DropAt(slot));
 }
 
 // Probes that may wait for one more return; the others have missed this one.
@@ -147,11 +147,14 @@ bool ReturnHandler::Redirect(tracee::Stopped& stopped, ProcessState& state, uint
   }
   Forget(stopped.thread(), state, slot);
   (void)returns.EndWalk(slot);  // one that ended where no handler begins
-  returns.Reap(slot,
-               [&](const auto& other) { return Holds(stopped, other.slot, other.trampoline); });
+  auto still_hijacked = [&](const auto& other) {
+    return Holds(stopped, other.slot, other.trampoline);
+  };
+  CountUnwound(state, stopped.tid(), returns.Reap(slot, still_hijacked));
   auto record = state.journal.AddReturn(slot, frame.real_return);
   if (!record.ok()) return false;
   frame.record = std::move(record).value();
+  stopped.AskForItsEnd();
   return WriteWord(stopped, slot, trampoline);
 }
 
@@ -231,6 +234,7 @@ void ReturnHandler::HandOver(ProcessState& state, pid_t tid) {
   if (ended == state.process.threads().end()) return;
   if (ended->second->role() != tracee::Thread::Role::kThread) return;
   ReturnStack& returns = ThreadState::Of(*ended->second).returns;
+  TakeLeft(state, *ended->second);
   tracee::Thread* heir = returns.empty() ? nullptr : AnotherThread(state.process, tid);
   if (heir == nullptr) return;
   ReturnStack& adopted = ThreadState::Of(*heir).returns;
@@ -240,7 +244,7 @@ void ReturnHandler::HandOver(ProcessState& state, pid_t tid) {
                                               std::as_writable_bytes(std::span(&word, 1)));
     if (!read.ok() || word != frame.trampoline) continue;
     frame.probes.clear();
-    adopted.DropAt(frame.slot);
+    CountUnwound(state, heir->tid(), adopted.DropAt(frame.slot));
     if (adopted.size() >= kMostAdopted) continue;
     adopted.Adopt(std::move(frame));
     state.stacks_migrate = true;
@@ -251,26 +255,43 @@ void ReturnHandler::HandOver(ProcessState& state, pid_t tid) {
 void ReturnHandler::Lift(tracee::Stopped& stopped, ProcessState& state) {
   TakeOverFrames(stopped, state);
   ReturnStack& returns = ThreadState::Of(stopped.thread()).returns;
-  returns.BeginWalk(stopped.regs().rsp);
+  uint64_t sp = stopped.regs().rsp;
+  returns.BeginWalk(sp);
   GiveUpForeign(stopped, state);
+  // The walk would overwrite what a longjmp(3) has left, and that could mean anything afterwards.
+  bool any_below = std::ranges::any_of(
+      returns.frames(), [sp](const auto& frame) { return frame.slot < sp && !frame.lifted; });
+  if (any_below) TakeLeft(state, stopped.thread());
+  std::vector<PendingReturn> dead;
   std::erase_if(returns.frames(), [&](PendingReturn& frame) {
+    frame.walked |= frame.slot >= sp;
     if (frame.lifted) return false;
-    if (!Holds(stopped, frame.slot, frame.trampoline)) return !frame.chained;  // dead
-    frame.lifted = WriteWord(stopped, frame.slot, frame.real_return);
-    return false;
+    uint64_t word = 0;
+    bool is_readable = ReadWord(stopped, frame.slot, word);
+    bool is_ours = is_readable && word == frame.trampoline;
+    if (is_ours) frame.lifted = WriteWord(stopped, frame.slot, frame.real_return);
+    if (is_ours || frame.chained) return false;
+    if (is_readable) dead.push_back(std::move(frame));  // else the process may have been killed
+    return true;
   });
+  CountUnwound(state, stopped.tid(), std::move(dead));
 }
 
 void ReturnHandler::Relay(tracee::Stopped& stopped, ProcessState& state) {
   ReturnStack& returns = ThreadState::Of(stopped.thread()).returns;
   uint64_t sp = stopped.regs().rsp;
   if (!returns.EndWalk(sp)) return;
+  // The outermost of what was left had its address where that of the handler's call is now.
+  auto was_left = [&](const PendingReturn& frame) {
+    return frame.walked && (frame.slot < sp || (frame.slot == sp && frame.lifted &&
+                                                !Holds(stopped, sp, frame.real_return)));
+  };
+  CountUnwound(state, stopped.tid(), returns.TakeIf(was_left));
   std::erase_if(returns.frames(), [&](PendingReturn& frame) {
     if (!frame.lifted && !frame.chained) return false;
-    if (frame.slot < sp) return true;
     frame.trampoline = state.trampoline.value;
-    if (!frame.lifted) return false;
-    frame.lifted = false;
+    frame.walked = false;
+    if (!std::exchange(frame.lifted, false)) return false;
     return !Holds(stopped, frame.slot, frame.real_return) ||
            !WriteWord(stopped, frame.slot, frame.trampoline);
   });
@@ -278,6 +299,7 @@ void ReturnHandler::Relay(tracee::Stopped& stopped, ProcessState& state) {
 
 void ReturnHandler::GiveUpTop(tracee::Stopped& stopped, ProcessState& state) {
   uint64_t slot = stopped.regs().rsp;
+  state.switches_contexts = true;
   TakeOverFrames(stopped, state);
   TakeOverForeignFrames(stopped, state, slot, slot + 1);
   for (const auto& frame : Claim(stopped.thread(), state, slot))
@@ -301,6 +323,7 @@ void ReturnHandler::RestoreUnwanted(std::span<tracee::Stopped* const> threads,
   }
   if (threads.empty()) return;
   for (const auto& [tid, thread] : state.process.threads()) {
+    TakeLeft(state, *thread);
     auto& frames = ThreadState::Of(*thread).returns.frames();
     std::unordered_set<uint64_t> wanted;
     for (auto& frame : frames) {
@@ -319,6 +342,7 @@ uint32_t ReturnHandler::RestoreAll(tracee::Stopped& stopped, ProcessState& state
   TakeOverAllFrames(state);
   uint32_t restored = 0;
   for (const auto& [tid, thread] : state.process.threads()) {
+    TakeLeft(state, *thread);
     ReturnStack& returns = ThreadState::Of(*thread).returns;
     for (const auto& frame : returns.frames()) {
       if (GiveBack(stopped, frame)) ++restored;

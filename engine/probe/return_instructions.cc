@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
-#include "engine/arch/x86_64/instruction.h"
 #include "engine/lang/fetch_code.h"
+#include "engine/probe/function_exits.h"
+#include "engine/probe/function_extent.h"
 
 namespace probed::probe {
 namespace {
-
-constexpr uint64_t kLongestFunction = 1 << 20;
 
 Error Refusal(std::string reason, std::string message, std::string hint) {
   return Error{.code = ErrorCode::kInvalidArgument,
@@ -28,48 +26,53 @@ bool ReadsArguments(const lang::Definition& definition) {
   });
 }
 
-Result<std::vector<uint64_t>> FindIn(const elf::File& file, const elf::FunctionBounds& function,
-                                     FileOffset offset) {
-  std::vector<uint64_t> found;
-  const auto code = file.Bytes(offset, function.size);
-  for (size_t at = 0; at < code.size();) {
-    PROBED_TRY(const auto instruction,
-               arch::Decode(std::span(code).subspan(at), function.start.value + at));
-    if (instruction.is_return) found.push_back(offset.value + at);
-    at += instruction.length;
-  }
-  return found;
+// A part of a function that the compiler has set aside is entered by jumps.
+bool IsSetAside(const elf::File& file, const elf::FunctionBounds& function) {
+  if (file.is_go()) return false;
+  return IsColdName(function.symbol) ||
+         (function.symbol.empty() &&
+          file.ReturnAddressAt(function.start) == elf::ReturnAddress::kElsewhere);
+}
+
+std::string NameOf(const elf::FunctionBounds& function) {
+  return function.symbol.empty() ? fmt::format("the function at {:#x}", function.start.value)
+                                 : function.symbol;
+}
+
+Error NeverReturns(const elf::File& file, const elf::FunctionBounds& function,
+                   const FunctionExits& exits) {
+  const std::string others = exits.AllReturn() ? "" : "; it leaves by " + exits.DescribeOthers();
+  const bool may_hijack = !file.is_go() && !exits.AllReturn();
+  return Refusal("FUNCTION_NEVER_RETURNS",
+                 fmt::format("{} has no ret instruction{}", NameOf(function), others),
+                 may_hijack ? "a return probe without --at-ret sees it return; or probe its entry"
+                            : "probe its entry instead");
 }
 
 }  // namespace
 
-Result<std::vector<uint64_t>> FindReturnInstructions(const elf::File& file,
-                                                     const lang::Definition& definition) {
-  if (definition.kind != lang::ProbeKind::kReturn || !file.is_go()) return std::vector<uint64_t>();
+Result<ReturnInstructions> FindReturnInstructions(const elf::File& file,
+                                                  const lang::Definition& definition) {
   const FileOffset offset{definition.offset};
   const auto address = file.ToLinkAddr(offset);
-  const auto function = address ? file.FunctionAt(*address) : std::nullopt;
-  if (!function || function->size == 0 || function->size > kLongestFunction) {
-    return Refusal("FUNCTION_END_UNKNOWN", "where this function of a Go program ends is not known",
-                   "put an entry probe on its ret instructions");
+  if (!address) {
+    return Refusal("FUNCTION_END_UNKNOWN",
+                   fmt::format("no function is known at {:#x}", offset.value), "");
   }
-  if (function->start != *address) {
+  PROBED_TRY(const auto function, ExtentOf(file, *address));
+  if (function.start != *address || IsSetAside(file, function)) {
     return Refusal("NOT_FUNCTION_ENTRY",
-                   fmt::format("{:#x} is not where {} begins", offset.value, function->symbol),
-                   "a return probe of a Go program stands on its function's first instruction");
+                   fmt::format("{:#x} is not where {} begins", offset.value, NameOf(function)),
+                   "a return probe stands on its function's first instruction");
   }
   if (ReadsArguments(definition)) {
     return Refusal("ARGUMENT_AT_RETURN",
-                   "what a function of a Go program was called with is gone when it returns",
+                   "what a function was called with is gone at its ret instructions",
                    "fetch arguments in a probe of its entry");
   }
-  PROBED_TRY(auto found, FindIn(file, *function, offset));
-  if (found.empty()) {
-    return Refusal("FUNCTION_NEVER_RETURNS",
-                   fmt::format("{} has no ret instruction", function->symbol),
-                   "probe its entry instead");
-  }
-  return found;
+  PROBED_TRY(auto exits, FindExits(file, function));
+  if (exits.returns.empty()) return NeverReturns(file, function, exits);
+  return ReturnInstructions{.offsets = std::move(exits.returns), .unseen = exits.DescribeOthers()};
 }
 
 }  // namespace probed::probe

@@ -24,6 +24,12 @@ OutstandingReturn OutstandingReturn::Inherit() const {
   return copy;
 }
 
+bool OutstandingReturn::Unwind() {
+  if (inherited_) return false;
+  ++probe_->counters.unwound;
+  return true;
+}
+
 std::shared_ptr<Probe> OutstandingReturn::Finish() {
   --probe_->outstanding;
   return std::move(probe_);
@@ -37,6 +43,7 @@ PendingReturn PendingReturn::Inherit() const {
   copy.trampoline = trampoline;
   copy.chained = chained;
   copy.lifted = lifted;
+  copy.walked = walked;
   copy.arguments = arguments;
   for (const auto& outstanding : probes)
     copy.probes.push_back(outstanding.Inherit());
@@ -70,21 +77,30 @@ std::vector<PendingReturn> ReturnStack::Inherit(uint64_t slot) const {
   return inherited;
 }
 
-void ReturnStack::DropAt(uint64_t slot) {
-  size_t looked_at = std::min(frames_.size(), kMostDroppedAtOnce);
-  auto first = frames_.end() - static_cast<ptrdiff_t>(looked_at);
-  frames_.erase(std::remove_if(first, frames_.end(),
-                               [slot](const PendingReturn& frame) { return frame.slot == slot; }),
-                frames_.end());
+std::vector<PendingReturn> ReturnStack::DropAt(uint64_t slot) {
+  size_t first = frames_.size() - std::min(frames_.size(), kMostDroppedAtOnce);
+  return TakeFrom(first, [slot](const PendingReturn& frame) { return frame.slot == slot; });
 }
 
-void ReturnStack::Reap(uint64_t sp, const StillHijacked& still_hijacked) {
+const PendingReturn& ReturnStack::HijackerOf(const PendingReturn& frame) const {
+  if (!frame.chained) return frame;
+  auto found = std::find_if(frames_.rbegin(), frames_.rend(), [&](const PendingReturn& other) {
+    return other.slot == frame.slot && !other.chained;
+  });
+  return found == frames_.rend() ? frame : *found;
+}
+
+std::vector<PendingReturn> ReturnStack::Reap(uint64_t sp, const StillHijacked& still_hijacked) {
+  std::vector<PendingReturn> reaped;
   for (int i = 0; i < kMostReapedAtOnce && !frames_.empty(); ++i) {
-    const PendingReturn& innermost = frames_.back();
-    if (innermost.slot >= sp) return;
-    if (!innermost.lifted && still_hijacked(innermost)) return;
+    PendingReturn& innermost = frames_.back();
+    if (innermost.slot >= sp) break;
+    const PendingReturn& hijacker = HijackerOf(innermost);
+    if (hijacker.lifted ? !hijacker.walked : still_hijacked(innermost)) break;
+    reaped.push_back(std::move(innermost));
     frames_.pop_back();
   }
+  return reaped;
 }
 
 void ReturnStack::BeginWalk(uint64_t sp) {

@@ -3,9 +3,11 @@
 // that held its return address, never by its place in the list, so longjmp, exceptions, signal
 // stacks and coroutines cannot pair a return with the wrong call. Pure; tracer thread only.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <vector>
 
@@ -30,8 +32,11 @@ class OutstandingReturn {
   ~OutstandingReturn();
 
   // For a fork child, which returns from calls that its parent made: nothing is missed if it does
-  // not, because the entry was counted once.
+  // not, because the entry was counted once. If it does, that is recorded once more.
   OutstandingReturn Inherit() const;
+  // The call has been left without a return, and is still missed when this is destroyed. False:
+  // inherited, so its end is not counted.
+  bool Unwind();
   // The call has returned; the probe is the caller's to evaluate.
   std::shared_ptr<Probe> Finish();
   const Probe& probe() const { return *probe_; }
@@ -49,6 +54,7 @@ struct PendingReturn {
   uint64_t trampoline = 0;
   bool chained = false;             // the slot was hijacked already: a tail call of the frame below
   bool lifted = false;              // the real address is back in place for an unwinder
+  bool walked = false;              // that has begun below the slot
   std::vector<uint64_t> arguments;  // $arg1... at entry
   std::vector<OutstandingReturn> probes;  // newest first
   ReturnRecord record;                    // of who hijacked the slot
@@ -72,16 +78,24 @@ class ReturnStack {
   void Adopt(PendingReturn frame) { frames_.insert(frames_.begin(), std::move(frame)); }
   // The innermost frame that uses `slot`, or null.
   const PendingReturn* Find(uint64_t slot) const;
+  // The frame whose slot it is: of a tail call, that of the function it was made in.
+  const PendingReturn& HijackerOf(const PendingReturn& frame) const;
   // Removes and returns the frames that return through `slot` now, innermost first: one, or a chain
   // of tail calls. Empty when the slot is unknown.
   std::vector<PendingReturn> Take(uint64_t slot);
   // The same frames, inherited; this stack keeps its own.
   std::vector<PendingReturn> Inherit(uint64_t slot) const;
-  // A fresh return address was found in `slot`: whatever waited there is dead.
-  void DropAt(uint64_t slot);
-  // Frames below `sp` whose slot was overwritten since can never return; lifted ones will return,
-  // if at all, without us. Looks at the innermost few only, so that a deep stack costs nothing.
-  void Reap(uint64_t sp, const StillHijacked& still_hijacked);
+  // A fresh return address was found in `slot`: whatever waited there is dead, and taken off.
+  std::vector<PendingReturn> DropAt(uint64_t slot);
+  // Takes off frames below `sp` that can never return: their slot was overwritten since, or an
+  // unwinder has gone past them. Looks at the innermost few only, so that a deep stack costs
+  // nothing.
+  std::vector<PendingReturn> Reap(uint64_t sp, const StillHijacked& still_hijacked);
+  // Takes off the frames for which `test` holds.
+  template <typename Test>
+  std::vector<PendingReturn> TakeIf(Test test) {
+    return TakeFrom(0, std::move(test));
+  }
   void Clear() { frames_.clear(); }
 
   // A walk over the stack begins in a function entered with `sp`. Walks nest: what one calls, a
@@ -91,6 +105,17 @@ class ReturnStack {
   bool EndWalk(uint64_t sp);
 
  private:
+  template <typename Test>
+  std::vector<PendingReturn> TakeFrom(size_t first, Test test) {
+    auto taken =
+        std::stable_partition(frames_.begin() + static_cast<ptrdiff_t>(first), frames_.end(),
+                              [&](PendingReturn& frame) { return !test(frame); });
+    std::vector<PendingReturn> frames(std::make_move_iterator(taken),
+                                      std::make_move_iterator(frames_.end()));
+    frames_.erase(taken, frames_.end());
+    return frames;
+  }
+
   std::vector<PendingReturn> frames_;
   uint64_t walk_sp_ = 0;  // of the outermost walk; 0: none
 };

@@ -82,11 +82,18 @@ void CountHit(const ProcessState& state, const Optimization& optimization) {
   if (site != nullptr && optimization.entries.empty()) site->CountHits(1);
 }
 
+// Of a frame that DropDead() found dead. Where its slot cannot be read the process may have ended.
+bool WasLeft(const Memory& memory, const ThreadState& owner, uint64_t slot) {
+  return memory.Read(slot).has_value() || (owner.last_stack && owner.last_stack->WasLeft(slot));
+}
+
 // `frames` outermost first. Those that cannot be hijacked again are missed. Where the thread is
 // gone, and others may use its stack already, nothing is written: what returns through one of
 // these trampolines after all will not find its frame, and ask.
 void MakePendingReturns(const Memory& memory, ProcessState& state, std::vector<ShadowFrame> frames,
-                        ReturnStack& returns, For whom = For::kOwner) {
+                        tracee::Thread& owner, For whom = For::kOwner) {
+  ReturnStack& returns = ThreadState::Of(owner).returns;
+  std::vector<PendingReturn> left;
   std::vector<ShadowFrame> all = frames;
   DropDead(memory, frames);
   std::unordered_map<uint64_t, uint64_t> outermost;  // where each slot returns to
@@ -95,9 +102,12 @@ void MakePendingReturns(const Memory& memory, ProcessState& state, std::vector<S
     if (all[i].slot == 0 || optimization == nullptr) continue;
     PendingReturn pending = MakePending(all[i], *optimization, whom);
     if (whom != For::kChild) CountHit(state, *optimization);
-    if (frames[i].slot == 0) continue;
+    if (frames[i].slot == 0) {
+      if (WasLeft(memory, ThreadState::Of(owner), all[i].slot)) left.push_back(std::move(pending));
+      continue;
+    }
     auto [entry, is_outermost] = outermost.try_emplace(pending.slot, pending.real_return);
-    if (is_outermost) returns.DropAt(pending.slot);
+    if (is_outermost) CountUnwound(state, owner.tid(), returns.DropAt(pending.slot));
     if (is_outermost && whom != For::kNobody) {
       auto record = state.journal.AddReturn(pending.slot, pending.real_return);
       if (!record.ok()) continue;
@@ -110,6 +120,7 @@ void MakePendingReturns(const Memory& memory, ProcessState& state, std::vector<S
         whom == For::kNobody ? InnermostAt(frames, pending.slot) : state.trampoline.value;
     returns.Push(std::move(pending));
   }
+  CountUnwound(state, owner.tid(), std::move(left));
 }
 
 void TakeOver(const Memory& memory, ProcessState& state, uint32_t stack, tracee::Thread& owner,
@@ -117,7 +128,7 @@ void TakeOver(const Memory& memory, ProcessState& state, uint32_t stack, tracee:
   ShadowTable& shadows = state.ring->shadows();
   std::vector<ShadowFrame> frames = shadows.Frames(stack);
   shadows.Clear(stack);
-  MakePendingReturns(memory, state, std::move(frames), ThreadState::Of(owner).returns, whom);
+  MakePendingReturns(memory, state, std::move(frames), owner, whom);
 }
 
 // Its thread may run: those of start <= slot < end, which it does not.
@@ -132,7 +143,7 @@ void TakeSome(const Memory& memory, ProcessState& state, uint32_t stack, uint64_
     if (slot < start || slot >= end || slot == 0) continue;
     if (shadows.Take(stack, i, slot)) taken.push_back(frames[i]);
   }
-  MakePendingReturns(memory, state, std::move(taken), ThreadState::Of(owner).returns);
+  MakePendingReturns(memory, state, std::move(taken), owner);
 }
 
 tracee::Thread* FindThread(const ProcessState& state, pid_t tid) {
@@ -191,6 +202,22 @@ void KnowThread(tracee::Stopped& stopped, ProcessState& state) {
   (void)shadows.Add(base, stopped.tid());
 }
 
+// That the base is listed for nobody does not mean that nobody runs with it: its owner is listed
+// when it asks, and is not while another that has shared it with it lives. Its maker stands still.
+void MeetThread(tracee::Stopped& stopped, ProcessState& state) {
+  uint64_t base = stopped.regs().fs_base;
+  if (!state.ring || base == 0) return;
+  const auto& threads = state.process.threads();
+  bool has_makers = std::any_of(threads.begin(), threads.end(), [&](const auto& entry) {
+    tracee::Thread& other = *entry.second;
+    return other.tid() != stopped.tid() && other.stopped() && other.Token().regs().fs_base == base;
+  });
+  bool shares = stopped.thread().role() == tracee::Thread::Role::kMemorySharer;
+  bool is_barred = state.ring->shadows().IsBarred(base);
+  if (!shares && (has_makers || is_barred)) return Part(stopped, state, base);
+  KnowThread(stopped, state);
+}
+
 void ForgetThread(ProcessState& state, pid_t tid) {
   tracee::Thread* thread = FindThread(state, tid);
   if (!state.ring || thread == nullptr) return;
@@ -243,10 +270,9 @@ void TakeOverForeignFrames(tracee::Stopped& stopped, ProcessState& state, uint64
 void InheritFrames(tracee::Stopped& child, ProcessState& state, const ProcessState& parent) {
   if (!parent.ring) return;
   const ShadowTable& shadows = parent.ring->shadows();
-  ReturnStack& returns = ThreadState::Of(child.thread()).returns;
   Memory memory{.process = state.process, .writer = child.tid()};
   for (const auto& [stack, about] : shadows.stacks())
-    MakePendingReturns(memory, state, shadows.Frames(stack), returns, For::kChild);
+    MakePendingReturns(memory, state, shadows.Frames(stack), child.thread(), For::kChild);
 }
 
 std::optional<TakenFrame> TakeFrame(tracee::Stopped& stopped, ProcessState& state, uint64_t slot) {

@@ -20,6 +20,9 @@ namespace probed::probe {
 
 // Gives the thread a shadow stack if its fs base is its own; otherwise its hits ask the daemon.
 void KnowThread(tracee::Stopped& stopped, ProcessState& state);
+// The same for one that begins; one that has another's base until it sets its own keeps both from
+// having a shadow stack. Before anybody takes it for the owner of its base.
+void MeetThread(tracee::Stopped& stopped, ProcessState& state);
 // It has ended: its frames are those of its state.
 void ForgetThread(ProcessState& state, pid_t tid);
 

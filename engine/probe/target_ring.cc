@@ -116,7 +116,11 @@ Result<std::shared_ptr<TargetRing>> TargetRing::Fork(tracee::Stopped& child,
   PROBED_TRY(auto made, Map(child, id, *watch_, geometry_, control_.remote(), records_.remote()));
   std::lock_guard lock(mutex_);
   for (const Slot& slot : slots_)
-    made->slots_.push_back({.probe = slot.probe, .seen = 0, .taken = {}, .claimed = slot.claimed});
+    made->slots_.push_back({.probe = slot.probe,
+                            .seen = 0,
+                            .unwound_by = slot.unwound_by,
+                            .taken = {},
+                            .claimed = slot.claimed});
   made->free_ = free_;
   for (const Released& released : released_)
     made->Free(released.index);
@@ -180,6 +184,12 @@ Result<uint32_t> TargetRing::Claim(ProbeOfIndex probe) {
   return index;
 }
 
+void TargetRing::CountUnwoundBy(uint32_t index, uint32_t first) {
+  std::lock_guard lock(mutex_);
+  slots_[index].unwound_by = first;
+  slots_[index].unwound_told = Load(counters_of(first).unwound);
+}
+
 void TargetRing::SetMode(uint32_t index, ring::ProbeMode mode) {
   std::atomic_ref(control_of(index).mode).store(mode, std::memory_order_release);
 }
@@ -187,6 +197,8 @@ void TargetRing::SetMode(uint32_t index, ring::ProbeMode mode) {
 void TargetRing::Release(uint32_t index) {
   SetMode(index, ring::kModeOff);
   std::lock_guard lock(mutex_);
+  TakeUnwoundOf(index);
+  slots_[index].unwound_by.reset();
   released_.push_back({.tsc = ring::ReadTsc(), .index = index});
 }
 
@@ -216,7 +228,7 @@ RingCounts TargetRing::Advance(uint32_t index) {
           .counted = Since(slot.taken.counted, Load(shared.counted)),
           .filtered = Since(slot.taken.filtered, Load(shared.filtered)),
           .sampled_out = Since(slot.taken.sampled_out, Load(shared.sampled_out)),
-          .missed = Since(slot.taken.missed, Load(shared.missed)),
+          .unwound = Since(slot.taken.unwound, Load(shared.unwound)),
           .lost = Since(slot.taken.lost, Load(shared.lost)),
           .oversize = Since(slot.taken.oversize, Load(shared.oversize)),
           .dropped = Since(slot.taken.dropped, slot.dropped)};
@@ -300,6 +312,26 @@ std::vector<event::ProbeLoss> TargetRing::TakeLosses() {
   for (uint32_t index = 0; index < slots_.size(); ++index)
     if (slots_[index].claimed) TakeLoss(index, losses);
   return losses;
+}
+
+void TargetRing::TakeUnwoundOf(uint32_t index) {
+  Slot& slot = slots_[index];
+  if (!slot.unwound_by) return;
+  const uint64_t more = Since(slot.unwound_told, Load(counters_of(*slot.unwound_by).unwound));
+  if (more == 0) return;
+  untold_unwound_.push_back(
+      {.probe = slot.probe.probe, .target = id_, .calls = more, .schema = slot.probe.schema});
+}
+
+std::vector<event::UnwoundNotice> TargetRing::TakeUnwound() {
+  std::lock_guard lock(mutex_);
+  const auto* total =
+      reinterpret_cast<const uint64_t*>(records_.bytes().data() + geometry_.unwound_offset());
+  if (const uint64_t now = Load(*total); std::exchange(unwound_seen_, now) != now) {
+    for (uint32_t index = 0; index < slots_.size(); ++index)
+      TakeUnwoundOf(index);
+  }
+  return std::exchange(untold_unwound_, {});
 }
 
 bool TargetRing::Decode(const ring::RawRecord& record, event::RingHit& hit) {

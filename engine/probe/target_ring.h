@@ -38,14 +38,14 @@ struct RingCounts {
   uint64_t counted = 0;
   uint64_t filtered = 0;
   uint64_t sampled_out = 0;
-  uint64_t missed = 0;
+  uint64_t unwound = 0;
   uint64_t lost = 0;
   uint64_t oversize = 0;
   uint64_t dropped = 0;  // of those recorded: given up unread
   uint64_t waiting = 0;  // returns waited for, modulo 2^64: it may have become fewer
 
   uint64_t hits() const {
-    return recorded + counted + filtered + sampled_out + missed + lost + oversize + waiting;
+    return recorded + counted + filtered + sampled_out + unwound + lost + oversize + waiting;
   }
 };
 
@@ -70,6 +70,9 @@ class TargetRing final : public event::RingSource {
 
   // RING_INDICES_EXHAUSTED. Off until SetMode().
   Result<uint32_t> Claim(ProbeOfIndex probe);
+  // The calls of the index that are left without a return are counted for `first`: another index
+  // of the same function, or the same.
+  void CountUnwoundBy(uint32_t index, uint32_t first);
   void SetMode(uint32_t index, ring::ProbeMode mode);
   // No thread is in the index's code any more, and Count() has seen what was recorded there. The
   // index is given away again when all of that was read.
@@ -95,6 +98,7 @@ class TargetRing final : public event::RingSource {
   void Count(uint32_t probe) override;
   bool Lose(uint32_t probe) override;
   std::vector<event::ProbeLoss> TakeLosses() override;
+  std::vector<event::UnwoundNotice> TakeUnwound() override;
   bool Decode(const ring::RawRecord& record, event::RingHit& hit) override;
   void OnReadUpTo(uint64_t tsc) override;
   void OnCorrupt(const Error& error) override;
@@ -104,10 +108,12 @@ class TargetRing final : public event::RingSource {
  private:
   struct Slot {
     ProbeOfIndex probe;
-    uint64_t seen = 0;     // records, ever
-    uint64_t dropped = 0;  // of them, those that nobody will read
-    uint64_t told = 0;     // losses, ever
-    RingCounts taken;      // `recorded` counts records seen, `waiting` is as of now
+    uint64_t seen = 0;                   // records, ever
+    uint64_t dropped = 0;                // of them, those that nobody will read
+    uint64_t told = 0;                   // losses, ever
+    std::optional<uint32_t> unwound_by;  // CountUnwoundBy()
+    uint64_t unwound_told = 0;
+    RingCounts taken;  // `recorded` counts records seen, `waiting` is as of now
     bool claimed = false;
   };
 
@@ -142,11 +148,14 @@ class TargetRing final : public event::RingSource {
   };
   void Free(uint32_t index);
   void TakeLoss(uint32_t index, std::vector<event::ProbeLoss>& losses);
+  void TakeUnwoundOf(uint32_t index);
 
   std::vector<Slot> slots_;
   std::deque<Released> released_;  // by time
   std::set<uint32_t> free_;
   std::vector<event::ProbeLoss> untold_;  // of indices that have been freed
+  std::vector<event::UnwoundNotice> untold_unwound_;
+  uint64_t unwound_seen_ = 0;  // over all probes
   std::string corruption_;
 };
 

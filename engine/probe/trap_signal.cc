@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <csignal>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "base/clock.h"
@@ -46,11 +45,11 @@ void NoteLostRescue(const tracee::Stopped& stopped, ProcessState& state) {
   state.rescue.installed = HasHandler(stopped.tid());
 }
 
-// Go's runtime never asks which action was there before its own. Other programs may save ours, call
-// it in place of their former handler, or put it back when we have left.
+// Go's runtime never asks which action was there before its own. Other programs may save ours and
+// put it back while we are there or when we have left.
 bool MayReplaceHandler(ProcessState& state) {
   if (!state.runs_go) {
-    auto file = elf::File::Open("/proc/" + std::to_string(state.id.pid) + "/exe");
+    auto file = elf::File::Open(sys::ProcPath(state.id.pid, "exe"));
     state.runs_go = file.ok() && (*file)->is_go();
   }
   return *state.runs_go;
@@ -63,6 +62,7 @@ void NoteReplaced(tracee::Stopped& stopped, ProcessState& state, const SignalAct
   if (state.trap_action && state.trap_action->handler == replaced.handler) return;
   state.trap_action = replaced;
   if (replaced.handler == kIgnoreSignal || !MayReplaceHandler(state)) {
+    state.rescue.NoteSaved(stopped);
     return RemoveRescue(stopped, state);
   }
   (void)state.rescue.SetProgramsAction(stopped, state.trap_action);
@@ -73,10 +73,17 @@ void RestoreHandler(tracee::Stopped& stopped, const ProcessState& state) {
   (void)ExchangeAction(stopped, SIGTRAP, &action);
 }
 
+// Blocks all other signals. It may do so on purpose: then it did when we looked, or a handler, ours
+// or the program's, still stands, which a trap that was blocked would have taken away.
+bool IsWithoutItsTrap(const tracee::Stopped& stopped, uint64_t mask) {
+  if ((mask & kTrap) != 0 || !LooksFull(mask, SIGTRAP)) return false;
+  return ThreadState::Of(stopped.thread()).signal_mask != mask && !HasHandler(stopped.tid());
+}
+
 // `present`: in the place of ours. The default action is the work of a blocked trap.
-void NoteSaved(ProcessState& state, const SignalAction& present) {
+void NoteSaved(tracee::Stopped& stopped, ProcessState& state, const SignalAction& present) {
   if (present.handler == 0 || present.handler == state.rescue.Action().handler) return;
-  state.rescue.may_be_saved = true;
+  state.rescue.NoteSaved(stopped);
 }
 
 }  // namespace
@@ -85,6 +92,7 @@ void InstallRescue(tracee::Stopped& stopped, ProcessState& state) {
   if (!state.rescue.prepared() || state.rescue.installed || IgnoresTraps(state)) return;
   if (state.trap_action && !MayReplaceHandler(state)) return;
   if (!state.rescue.SetProgramsAction(stopped, state.trap_action).ok()) return;
+  if (!state.rescue.SetFormerAction(stopped, state.trap_action).ok()) return;
   SignalAction action = state.rescue.Action();
   auto replaced = ExchangeAction(stopped, SIGTRAP, &action);
   state.rescue.installed = replaced.has_value();
@@ -95,7 +103,7 @@ void RemoveRescue(tracee::Stopped& stopped, ProcessState& state) {
   if (!std::exchange(state.rescue.installed, false)) return;
   auto present = ExchangeAction(stopped, SIGTRAP, nullptr);
   if (!present) return;
-  NoteSaved(state, *present);
+  NoteSaved(stopped, state, *present);
   if (present->handler != state.rescue.Action().handler) {
     if (present->handler != 0) state.trap_action = present;
     return;
@@ -136,7 +144,7 @@ bool LookAtTrapAction(tracee::Stopped& stopped, ProcessState& state) {
   // One that is ignored looks like the default after the first trap.
   if (is_default && state.trap_action && state.trap_action->handler == kIgnoreSignal) return false;
   state.trap_action = is_default ? std::nullopt : ExchangeAction(stopped, SIGTRAP, nullptr);
-  if (state.rescue.installed && state.trap_action) NoteSaved(state, *state.trap_action);
+  if (state.rescue.installed && state.trap_action) NoteSaved(stopped, state, *state.trap_action);
   state.rescue.installed = state.rescue.prepared() && state.trap_action &&
                            state.trap_action->handler == state.rescue.Action().handler;
   if (state.rescue.installed) {
@@ -155,11 +163,9 @@ bool MayLoseTrapSignal(tracee::Thread& thread, const ProcessState& state) {
   return IsHandled(state) || !mask || (*mask & kTrap) != 0;
 }
 
-bool HasLostRescue(tracee::Stopped& stopped, const ProcessState& state) {
-  if (!state.rescue.installed || !SharesHandlers(stopped)) return false;
+bool HasLostBlock(tracee::Stopped& stopped) {
   auto mask = stopped.ReadSignalMask();
-  // It may block all but this one: then the handler stands.
-  return mask && LooksFull(*mask, SIGTRAP) && !HasHandler(stopped.tid());
+  return mask && IsWithoutItsTrap(stopped, *mask);
 }
 
 void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state) {
@@ -168,8 +174,8 @@ void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state) {
   ThreadState& thread = ThreadState::Of(stopped.thread());
   bool has_handler = IsHandled(state);
   bool was_blocked =
-      LooksFull(*mask, SIGTRAP) || (thread.signal_mask && *thread.signal_mask != *mask &&
-                                    *thread.signal_mask == (*mask | kTrap));
+      IsWithoutItsTrap(stopped, *mask) || (thread.signal_mask && *thread.signal_mask != *mask &&
+                                           *thread.signal_mask == (*mask | kTrap));
   // Had it been blocked, the kernel would have taken the handler away.
   if (was_blocked && has_handler) was_blocked = !HasHandler(stopped.tid());
   if (was_blocked) stopped.WriteSignalMask(*mask | kTrap);
@@ -181,7 +187,10 @@ void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state) {
 bool RestoreFullMask(tracee::Stopped& stopped) {
   auto mask = stopped.ReadSignalMask();
   if (!mask || !LooksFull(*mask, SIGTRAP)) return false;
-  if ((*mask & kTrap) == 0) stopped.WriteSignalMask(*mask | kTrap);
+  if ((*mask & kTrap) == 0) {
+    if (!IsWithoutItsTrap(stopped, *mask)) return false;
+    stopped.WriteSignalMask(*mask | kTrap);
+  }
   ThreadState::Of(stopped.thread()).signal_mask = *mask | kTrap;
   return true;
 }

@@ -31,16 +31,16 @@ void LookAtTrapMask(tracee::Thread& thread);
 
 // Whether a trap of this thread may have changed what the program can see of its signals.
 bool MayLoseTrapSignal(tracee::Thread& thread, const ProcessState& state);
-// A thread that has come to block all signals since we looked, as libraries do for a moment, has
-// lost us the handler. A system call.
-bool HasLostRescue(tracee::Stopped& stopped, const ProcessState& state);
+// A thread that has come to block all signals since we looked, as libraries do for a moment, does
+// not block SIGTRAP any more. A system call.
+bool HasLostBlock(tracee::Stopped& stopped);
 // Then: after a trap of ours has been dealt with, the steps that it needs included.
 void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state);
 
 // Blocks the signal again in a thread that blocks all others. C libraries do so around clone and
-// the like, out of our sight, and a mask with every other classic signal in it had SIGTRAP too. For
-// when somebody is about to look: a SIGTRAP was sent, or a child or a new image inherits the mask,
-// or we leave. False: it is not such a thread.
+// the like, out of our sight, and a mask with every other classic signal in it most likely had
+// SIGTRAP too. For when somebody is about to look: a SIGTRAP was sent, or a child or a new image
+// inherits the mask, or we leave. False: it is not such a thread.
 bool RestoreFullMask(tracee::Stopped& stopped);
 
 // Whether the program ignores the signal, whatever the kernel believes now.

@@ -21,8 +21,6 @@ constexpr std::string_view kHandlerBegins = "__cxa_begin_catch";
 // glibc's names, and that of the library that musl's programs take it from.
 constexpr std::array<std::string_view, 3> kKeepers = {"swapcontext", "__swapcontext",
                                                       "libucontext_swapcontext"};
-// The one walker that comes back to its caller, who is still on the stack with all of his.
-constexpr std::string_view kOnlyLooks = "_Unwind_Backtrace";
 constexpr std::string_view kBegins = "uw_init_context_1";
 // It is the first that this one calls.
 constexpr std::string_view kBeginsWith = "_Unwind_RaiseException";
@@ -78,7 +76,9 @@ std::vector<UnwindPoint> FindUnwindPoints(const elf::File& file) {
     if (!hook) continue;
     auto offset = file.ToOffset(function.address);
     if (offset) points.push_back({*offset, *hook});
-    if (function.name == kOnlyLooks) AppendReturns(file, function, points);
+    // A walker comes back to its caller, who is still on the stack with all of his, when it only
+    // looks or when nobody handles the exception.
+    if (hook == Hook::kUnwind) AppendReturns(file, function, points);
   }
   return points;
 }

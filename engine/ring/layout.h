@@ -50,7 +50,7 @@ struct alignas(64) ProbeCounters {
   uint64_t counted = 0;      // hits in kModeCount
   uint64_t filtered = 0;     // dropped by the filter
   uint64_t sampled_out = 0;  // and then by sampling
-  uint64_t missed = 0;       // return probes: frames that have died
+  uint64_t unwound = 0;      // return probes: calls whose frame has died
   uint64_t lost = 0;         // the ring was full
   uint64_t oversize = 0;     // recorded and lost: over the kernel dialect's record limit
   SamplingState sampling;
@@ -62,6 +62,9 @@ struct alignas(128) RingHeader {
   // then it is not behind it, and `head + length - tail <= ring_bytes` says that there is room.
   // The reader advances it too, to skip a part of an empty ring.
   uint64_t head = 0;
+  // In the first alone, over all probes: whether to look at ProbeCounters::unwound, behind which it
+  // is.
+  uint64_t unwound = 0;
 };
 
 // A record never wraps: it may reach beyond the end of its ring into a margin. Positions count on
@@ -116,7 +119,7 @@ struct ShadowFrame {
   uint64_t next = 0;        // what it held: of a tail call, the trampoline of the frame below
   uint64_t caller = 0;      // the real return address behind all of them
   uint64_t trampoline = 0;  // what it holds now
-  uint64_t probe = 0;       // the function's first return probe, whose `missed` counts for all
+  uint64_t probe = 0;       // the function's first return probe, whose `unwound` counts for all
   uint64_t arguments[kShadowArguments] = {};  // $arg1... at entry
 };
 
@@ -145,6 +148,9 @@ struct Geometry {
   constexpr uint64_t counters_offset(uint32_t probe) const { return probe * sizeof(ProbeCounters); }
   constexpr uint64_t head_offset(uint32_t cpu) const {
     return counters_offset(kMaxProbes) + cpu * sizeof(RingHeader);
+  }
+  constexpr uint64_t unwound_offset() const {
+    return head_offset(0) + offsetof(RingHeader, unwound);
   }
   constexpr uint64_t records_offset(uint32_t cpu) const {
     return RoundToPage(head_offset(cpu_count)) + cpu * stride();

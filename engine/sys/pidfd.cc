@@ -23,6 +23,12 @@ Result<UniqueFd> OpenProcess(pid_t pid) {
   return process;
 }
 
+Result<UniqueFd> OpenThread(pid_t tid) {
+  UniqueFd thread = Open(tid, kThread);
+  if (!thread.valid()) return OpenProcess(tid);
+  return thread;
+}
+
 Result<UniqueFd> OpenEndOfThread(pid_t tid) {
   UniqueFd thread = Open(tid, kThread);
   if (!thread.valid()) return OpenProcess(::getpid());

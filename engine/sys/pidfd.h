@@ -10,6 +10,8 @@
 namespace probed::sys {
 
 Result<UniqueFd> OpenProcess(pid_t pid);
+// Of any thread. Kernels before 6.9 know only a process's first.
+Result<UniqueFd> OpenThread(pid_t tid);
 // Readable once that thread of ours has ended, no matter how many others of the process have not.
 // Kernels before 6.9 know no such thing: then, once the process has.
 Result<UniqueFd> OpenEndOfThread(pid_t tid);

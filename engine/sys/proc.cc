@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <climits>
 #include <memory>
@@ -22,8 +23,15 @@ namespace {
 constexpr uint64_t kKernelThreadFlag = 0x00200000;  // PF_KTHREAD
 constexpr uint64_t kExitingFlag = 0x00000004;       // PF_EXITING
 
-std::string ProcPath(pid_t pid, std::string_view leaf) {
-  return "/proc/" + std::to_string(pid) + "/" + std::string(leaf);
+std::string PathOf(pid_t task, std::string_view leaf) {
+  return "/proc/" + std::to_string(task) + "/" + std::string(leaf);
+}
+
+// The link is the memory's (proc_exe_link): a task that has given that up has none.
+bool HasMemory(pid_t task) {
+  char path;
+  return ::readlink(PathOf(task, "exe").c_str(), &path, sizeof path) >= 0 ||
+         (errno != ENOENT && errno != ESRCH);
 }
 
 Error NotFound(pid_t pid) {
@@ -31,6 +39,14 @@ Error NotFound(pid_t pid) {
                .reason = "PROCESS_NOT_FOUND",
                .message = "no process " + std::to_string(pid),
                .hint = "check the pid; inside a container it differs from the host's",
+               .metadata = {{"pid", std::to_string(pid)}}};
+}
+
+Error Gone(pid_t pid) {
+  return Error{.code = ErrorCode::kNotFound,
+               .reason = "PROCESS_GONE",
+               .message = "process " + std::to_string(pid) + " has ended",
+               .hint = "",
                .metadata = {{"pid", std::to_string(pid)}}};
 }
 
@@ -117,13 +133,13 @@ TaskStatus ParseTaskStatus(std::string_view text) {
 }
 
 Result<TaskStatus> ReadTaskStatus(pid_t tid) {
-  Result<std::string> text = ReadFile(ProcPath(tid, "status"));
+  Result<std::string> text = ReadFile(PathOf(tid, "status"));
   if (!text.ok()) return NotFound(tid);
   return ParseTaskStatus(*text);
 }
 
 Result<TaskStat> ReadTaskStat(pid_t tid) {
-  Result<std::string> text = ReadFile(ProcPath(tid, "stat"));
+  Result<std::string> text = ReadFile(PathOf(tid, "stat"));
   if (!text.ok()) return NotFound(tid);
   // comm may hold spaces and parentheses: the fields start after the last ')'.
   size_t comm_end = text->rfind(')');
@@ -143,7 +159,7 @@ std::vector<pid_t> ListProcesses() {
 }
 
 Result<std::vector<pid_t>> ListTasks(pid_t pid) {
-  auto tasks = ListNumbers(ProcPath(pid, "task"));
+  auto tasks = ListNumbers(PathOf(pid, "task"));
   if (!tasks) return NotFound(pid);
   return *std::move(tasks);
 }
@@ -155,26 +171,50 @@ pid_t LastTask() {
   return ParseNumber<pid_t>(std::string_view(*text).substr(text->rfind(' ') + 1));
 }
 
+bool IsAlive(pid_t pid) {
+  const auto tasks = ListTasks(pid);
+  return tasks.ok() && std::ranges::any_of(*tasks, [](pid_t tid) {
+           const auto status = ReadTaskStatus(tid);
+           return status.ok() && status->state != 'Z' && status->state != 'X';
+         });
+}
+
+pid_t LivingTask(pid_t pid) {
+  if (HasMemory(pid)) return pid;
+  const auto tasks = ListTasks(pid);
+  if (!tasks.ok()) return pid;
+  const auto found = std::ranges::find_if(*tasks, HasMemory);
+  return found == tasks->end() ? pid : *found;
+}
+
+std::string ProcPath(pid_t pid, std::string_view leaf) {
+  return PathOf(LivingTask(pid), leaf);
+}
+
 bool IsTaskOf(pid_t pid, pid_t tid) {
-  return ::access(ProcPath(pid, "task/" + std::to_string(tid)).c_str(), F_OK) == 0;
+  return ::access(PathOf(pid, "task/" + std::to_string(tid)).c_str(), F_OK) == 0;
 }
 
 std::vector<pid_t> ListChildren(pid_t pid, pid_t tid) {
   std::vector<pid_t> children;
-  Result<std::string> text = ReadFile(ProcPath(pid, "task/" + std::to_string(tid) + "/children"));
+  Result<std::string> text = ReadFile(PathOf(pid, "task/" + std::to_string(tid) + "/children"));
   if (!text.ok()) return children;
   for (std::string_view word : Words(*text))
     children.push_back(ParseNumber<pid_t>(word));
   return children;
 }
 
+// Without memory there is nothing to read: it is a zombie, or about to be one.
 Result<std::string> ReadMaps(pid_t pid) {
-  return ReadFile(ProcPath(pid, "maps"));
+  Result<std::string> text = ReadFile(ProcPath(pid, "maps"));
+  if (!text.ok() && text.error().code == ErrorCode::kNotFound) return NotFound(pid);
+  if (text.ok() && text->empty()) return Gone(pid);
+  return text;
 }
 
 // "number arguments... sp ip", or "-1 sp ip" outside of a system call, or "running".
 Result<SleepingPlace> ReadSleepingPlace(pid_t tid) {
-  Result<std::string> text = ReadFile(ProcPath(tid, "syscall"));
+  Result<std::string> text = ReadFile(PathOf(tid, "syscall"));
   if (!text.ok()) return NotFound(tid);
   std::string_view line(*text);
   size_t last = line.rfind("0x");
@@ -191,7 +231,7 @@ Result<SleepingPlace> ReadSleepingPlace(pid_t tid) {
 }
 
 std::string ReadComm(pid_t tid) {
-  Result<std::string> text = ReadFile(ProcPath(tid, "comm"));
+  Result<std::string> text = ReadFile(PathOf(tid, "comm"));
   if (!text.ok()) return "";
   if (text->ends_with('\n')) text->pop_back();
   return std::move(*text);
@@ -213,7 +253,7 @@ std::string ReadExecutable(pid_t pid) {
 
 // Lines of "number:controllers:path"; only the path may contain more colons.
 std::vector<std::string> ReadControlGroups(pid_t pid) {
-  Result<std::string> text = ReadFile(ProcPath(pid, "cgroup"));
+  Result<std::string> text = ReadFile(PathOf(pid, "cgroup"));
   std::vector<std::string> groups;
   if (!text.ok()) return groups;
   for (size_t begin = 0; begin < text->size();) {
@@ -238,7 +278,8 @@ Result<uid_t> ProcOwner(pid_t pid) {
 }
 
 Sharing SharesMemory(pid_t first, pid_t second) {
-  long result = ::syscall(SYS_kcmp, first, second, KCMP_VM, 0, 0);
+  const pid_t one = LivingTask(first), other = LivingTask(second);
+  long result = ::syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0);
   if (result < 0) return Sharing::kUnknown;
   return result == 0 ? Sharing::kYes : Sharing::kNo;
 }

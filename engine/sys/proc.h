@@ -47,6 +47,15 @@ struct TaskStat {
 };
 Result<TaskStat> ReadTaskStat(pid_t tid);
 
+// Whether a thread of it lives; the first may have ended before the others.
+bool IsAlive(pid_t pid);
+// The thread that stands for the process where memory, open files and directories are asked for by
+// a number: with the first thread, its entry in /proc has lost them (pthread_exit(3) in main()).
+// `pid` itself if no other will do.
+pid_t LivingTask(pid_t pid);
+// "/proc/TASK/leaf" of that thread.
+std::string ProcPath(pid_t pid, std::string_view leaf);
+
 std::vector<pid_t> ListProcesses();
 Result<std::vector<pid_t>> ListTasks(pid_t pid);
 bool IsTaskOf(pid_t pid, pid_t tid);

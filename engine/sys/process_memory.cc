@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "engine/sys/proc.h"
 #include "engine/sys/ptrace.h"
 
 namespace probed::sys {
@@ -62,9 +63,8 @@ class Gather {
     }
     return added;
   }
-  size_t Read(pid_t pid) const {
-    ssize_t count = ::process_vm_readv(pid, local_, count_, remote_, count_, 0);
-    return count < 0 ? 0 : static_cast<size_t>(count);
+  ssize_t Read(pid_t task) const {
+    return ::process_vm_readv(task, local_, count_, remote_, count_, 0);
   }
 
  private:
@@ -77,10 +77,10 @@ class Gather {
 }  // namespace
 
 ProcessMemory::ProcessMemory(pid_t pid, UniqueFd read_fd, UniqueFd write_fd)
-    : pid_(pid), read_fd_(std::move(read_fd)), write_fd_(std::move(write_fd)) {}
+    : pid_(pid), task_(pid), read_fd_(std::move(read_fd)), write_fd_(std::move(write_fd)) {}
 
 Result<ProcessMemory> ProcessMemory::Open(pid_t pid) {
-  std::string path = "/proc/" + std::to_string(pid) + "/mem";
+  const std::string path = ProcPath(pid, "mem");
   // Opening either way may be refused by file mode (0600) where ptrace is allowed; reads then go
   // through process_vm_readv and writes through POKETEXT.
   Result<UniqueFd> both = OpenFile(path, O_RDWR);
@@ -90,12 +90,22 @@ Result<ProcessMemory> ProcessMemory::Open(pid_t pid) {
   return ProcessMemory(pid, std::move(read_fd), UniqueFd());
 }
 
+template <class Call>
+size_t ProcessMemory::OfTask(const Call& call) const {
+  ssize_t count = call(task_);
+  if (count < 0 && errno == ESRCH) {
+    task_ = LivingTask(pid_);
+    count = call(task_);
+  }
+  return count < 0 ? 0 : static_cast<size_t>(count);
+}
+
 size_t ProcessMemory::ReadSome(RemoteAddr address, std::span<std::byte> out) const {
   size_t done = 0;
   while (done < out.size()) {
     Gather gather;
     size_t wanted = gather.AddPages(address + done, out.subspan(done));
-    size_t count = gather.Read(pid_);
+    size_t count = OfTask([&](pid_t task) { return gather.Read(task); });
     done += count;
     if (count < wanted) break;
   }
@@ -107,7 +117,7 @@ size_t ProcessMemory::ReadSomeWith(RemoteAddr extra_address, std::span<std::byte
   Gather gather;
   gather.Add(extra_address, extra);
   size_t wanted = gather.AddPages(address, out);
-  size_t count = gather.Read(pid_);
+  size_t count = OfTask([&](pid_t task) { return gather.Read(task); });
   if (count < extra.size()) return ReadSome(address, out);
   count -= extra.size();
   if (count < wanted || count == out.size()) return count;
@@ -156,8 +166,8 @@ Status ProcessMemory::Write(RemoteAddr address, std::span<const std::byte> bytes
 bool ProcessMemory::WriteWithinPage(RemoteAddr address, std::span<const std::byte> bytes) const {
   iovec local{.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
   iovec remote{.iov_base = reinterpret_cast<void*>(address.value), .iov_len = bytes.size()};
-  ssize_t count = ::process_vm_writev(pid_, &local, 1, &remote, 1, 0);
-  return count == static_cast<ssize_t>(bytes.size());
+  return OfTask([&](pid_t task) { return ::process_vm_writev(task, &local, 1, &remote, 1, 0); }) ==
+         bytes.size();
 }
 
 bool ProcessMemory::WriteAsProgram(RemoteAddr address, std::span<const std::byte> bytes) const {

@@ -34,9 +34,14 @@ class ProcessMemory {
   bool WriteAsProgram(RemoteAddr address, std::span<const std::byte> bytes) const;
 
  private:
+  // What a system call on a task of the process returns, 0 for an error. Another task, once that
+  // one has ended before the others.
+  template <class Call>
+  size_t OfTask(const Call& call) const;
   bool WriteWithinPage(RemoteAddr address, std::span<const std::byte> bytes) const;
   ProcessMemory(pid_t pid, UniqueFd read_fd, UniqueFd write_fd);
   pid_t pid_ = 0;
+  mutable pid_t task_ = 0;
   UniqueFd read_fd_;
   UniqueFd write_fd_;  // invalid: POKETEXT
 };

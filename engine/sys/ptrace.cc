@@ -32,6 +32,9 @@ Errno Seize(pid_t tid, uint64_t options) {
   long result = InterruptibleCall(SYS_ptrace, PTRACE_SEIZE, tid, 0, static_cast<long>(options));
   return {result < 0 ? static_cast<int>(-result) : 0};
 }
+Errno SetOptions(pid_t tid, uint64_t options) {
+  return Request(PTRACE_SETOPTIONS, tid, 0, options);
+}
 Errno Interrupt(pid_t tid) {
   return Request(PTRACE_INTERRUPT, tid, 0, 0);
 }

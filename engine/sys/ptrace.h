@@ -19,6 +19,8 @@ namespace probed::sys {
 // Attaches without stopping. `options` are PTRACE_O_* bits. Waits while the process is in an exec;
 // EINTR when kWakeSignal came.
 Errno Seize(pid_t tid, uint64_t options);
+// Of a stopped thread, in the place of those that it has.
+Errno SetOptions(pid_t tid, uint64_t options);
 Errno Interrupt(pid_t tid);
 // Whether a seccomp filter of our own keeps us from ptrace.
 bool IsPtraceFiltered();

@@ -43,4 +43,8 @@ bool IsDeath(int status) {
   return WIFEXITED(status) || WIFSIGNALED(status);
 }
 
+bool IsEnding(int status) {
+  return WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_EXIT;
+}
+
 }  // namespace probed::sys

@@ -51,5 +51,7 @@ using WaitStatus = std::variant<SignalStop, InterruptStop, GroupStop, ChildStop,
 WaitStatus DecodeWaitStatus(int status);
 
 bool IsDeath(int status);
+// PTRACE_EVENT_EXIT: the thread is about to end, its memory and registers are there still.
+bool IsEnding(int status);
 
 }  // namespace probed::sys

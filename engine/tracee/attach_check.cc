@@ -66,19 +66,9 @@ bool TracesUs(pid_t pid) {
   return false;
 }
 
-bool HasLiveThread(pid_t pid) {
-  Result<std::vector<pid_t>> tasks = sys::ListTasks(pid);
-  if (!tasks.ok()) return false;
-  for (pid_t tid : *tasks) {
-    Result<sys::TaskStatus> status = sys::ReadTaskStatus(tid);
-    if (status.ok() && status->state != 'Z' && status->state != 'X') return true;
-  }
-  return false;
-}
-
 // Looked at twice, because an exec may meanwhile have given the leader's id to a living thread.
 bool IsZombie(pid_t pid, const sys::TaskStatus& seen) {
-  if ((seen.state != 'Z' && seen.state != 'X') || HasLiveThread(pid)) return false;
+  if ((seen.state != 'Z' && seen.state != 'X') || sys::IsAlive(pid)) return false;
   Result<sys::TaskStatus> again = sys::ReadTaskStatus(pid);
   return !again.ok() || again->state == 'Z' || again->state == 'X';
 }

@@ -32,6 +32,9 @@ class Observer {
   virtual Resumption OnSignal(Stopped& stopped, const siginfo_t& info) = 0;
   // A new thread, before its first instruction.
   virtual void OnThreadStart(Stopped& stopped) = 0;
+  // A thread for which Stopped::AskForItsEnd() was called, or which one of those has made, is about
+  // to end, with these registers. May come within any other wait, so it can only look.
+  virtual void OnThreadEnding(Process&, pid_t, const user_regs_struct&) {}
   // Also when the thread was ended by another thread's exec.
   virtual void OnThreadExit(Process& process, pid_t tid) = 0;
   // `child` is stopped before its first instruction and shares no memory with the parent (fork).

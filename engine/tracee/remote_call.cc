@@ -1,9 +1,12 @@
 #include "engine/tracee/remote_call.h"
 
+#include <algorithm>
+#include <optional>
 #include <span>
 #include <variant>
 
 #include "base/clock.h"
+#include "engine/sys/proc.h"
 #include "engine/sys/ptrace.h"
 #include "engine/sys/signal.h"
 #include "engine/sys/wait_status.h"
@@ -51,11 +54,33 @@ Error UnderSeccomp(const Process& process) {
                .metadata = {{"pid", std::to_string(process.pid())}}};
 }
 
+// Nothing after the deadline, or when the thread has ended and that is not reported yet: of a
+// leader it is not before all other threads have been waited for (kernel/exit.c,
+// wait_consider_task), which is what we would come to when this wait is over.
+std::optional<Stop> NextOf(const Thread& thread, bool& has_ended) {
+  constexpr uint64_t kPatienceNs = 5'000'000;  // a stop comes within microseconds
+  StopSource& stops = thread.process().stops();
+  const uint64_t deadline_ns = MonotonicNow() + kDeadlineNs;
+  while (MonotonicNow() < deadline_ns) {
+    auto stop = stops.NextOf(thread.tid(), std::min(MonotonicNow() + kPatienceNs, deadline_ns));
+    if (stop) return stop;
+    auto status = sys::ReadTaskStatus(thread.tid());
+    has_ended = !status.ok() || status->state == 'Z' || status->state == 'X';
+    if (has_ended) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 // The next stop of a thread that has just been resumed. A death is left for the main loop, and so
 // is an exec, of another thread perhaps: what we were about to do was meant for the old image.
 Result<sys::WaitStatus> NextStop(Thread& thread) {
   StopSource& stops = thread.process().stops();
-  std::optional<Stop> stop = stops.NextOf(thread.tid(), MonotonicNow() + kDeadlineNs);
+  bool has_ended = false;
+  std::optional<Stop> stop = NextOf(thread, has_ended);
+  if (has_ended) {
+    thread.MarkGone();
+    return Gone(thread);
+  }
   if (!stop) return Late(thread);
   if (sys::IsDeath(stop->status)) {
     stops.PutBack(*stop);

@@ -77,7 +77,7 @@ Result<int> CreateNamedFile(Stopped& stopped, std::string_view name) {
 
 // The target's own open file, with the rights that it has: opening /proc/PID/fd/N would add ours.
 Result<UniqueFd> TakeFile(pid_t pid, int remote_fd) {
-  PROBED_TRY(UniqueFd process, sys::OpenProcess(pid));
+  PROBED_TRY(UniqueFd process, sys::OpenThread(sys::LivingTask(pid)));
   UniqueFd file(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), remote_fd, 0)));
   if (!file.valid()) return ErrnoError(errno, "pidfd_getfd");
   // Another thread may have put any file in its place: only a new memfd has neither size nor seals.

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "engine/sys/ptrace.h"
 #include "engine/sys/signal.h"
+#include "engine/sys/wait_status.h"
 
 namespace probed::tracee {
 
@@ -16,6 +17,13 @@ Status StopSource::Start() {
   return timer_.Create(waiter_tid_);
 }
 
+bool StopSource::TakeEnding(const sys::Waited& waited) {
+  if (waited.outcome != Outcome::kStatus || !sys::IsEnding(waited.status)) return false;
+  if (on_ending_) on_ending_(waited.tid);
+  sys::Continue(waited.tid, 0).Ignore();
+  return true;
+}
+
 std::optional<Stop> StopSource::Next(uint64_t deadline_ns) {
   if (std::optional<Stop> kept = TakeKept(sys::kAnyThread)) return kept;
   sys::Waited waited;
@@ -24,7 +32,7 @@ std::optional<Stop> StopSource::Next(uint64_t deadline_ns) {
   }
   if (waited.outcome == Outcome::kNothing) waited = Sleep(deadline_ns);
   if (waited.outcome == Outcome::kNoTracees) SleepWithoutTracees(deadline_ns);
-  if (waited.outcome != Outcome::kStatus) return std::nullopt;
+  if (waited.outcome != Outcome::kStatus || TakeEnding(waited)) return std::nullopt;
   placement_.OnStop(waited.tid);
   return Stop{waited.tid, waited.status};
 }
@@ -34,6 +42,7 @@ std::optional<Stop> StopSource::NextOf(pid_t tid, uint64_t deadline_ns) {
   while (true) {
     sys::Waited waited = sys::Wait(tid, sys::WaitMode::kPoll);
     if (waited.outcome == Outcome::kNothing) waited = Block(tid, deadline_ns);
+    if (TakeEnding(waited)) continue;
     if (waited.outcome == Outcome::kStatus) return Stop{waited.tid, waited.status};
     if (waited.outcome == Outcome::kNoTracees) return std::nullopt;
     if (MonotonicNow() >= deadline_ns) return std::nullopt;
@@ -43,7 +52,7 @@ std::optional<Stop> StopSource::NextOf(pid_t tid, uint64_t deadline_ns) {
 std::optional<Stop> StopSource::PollOf(pid_t tid) {
   if (std::optional<Stop> kept = TakeKept(tid)) return kept;
   sys::Waited waited = sys::Wait(tid, sys::WaitMode::kPoll);
-  if (waited.outcome != Outcome::kStatus) return std::nullopt;
+  if (waited.outcome != Outcome::kStatus || TakeEnding(waited)) return std::nullopt;
   return Stop{waited.tid, waited.status};
 }
 

@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -34,6 +35,10 @@ class StopSource {
  public:
   // On the thread that will wait.
   Status Start();
+
+  // Called in the stop of a thread that is about to end, which is reported to nobody else: there is
+  // nothing that could be done in it but to look.
+  void set_on_ending(std::function<void(pid_t)> callback) { on_ending_ = std::move(callback); }
 
   // The next stop of any thread; nothing when Wake() was called or `deadline_ns` (MonotonicNow(),
   // 0: none) is over.
@@ -63,12 +68,14 @@ class StopSource {
   const Placement& placement() const { return placement_; }
 
  private:
+  bool TakeEnding(const sys::Waited& waited);
   std::optional<Stop> TakeKept(pid_t tid);
   sys::Waited Poll(uint64_t until_ns);
   sys::Waited Sleep(uint64_t deadline_ns);
   sys::Waited Block(pid_t tid, uint64_t deadline_ns);
   void SleepWithoutTracees(uint64_t deadline_ns);
 
+  std::function<void(pid_t)> on_ending_;
   std::deque<Stop> put_back_;
   std::map<pid_t, int> unclaimed_;
   Placement placement_;

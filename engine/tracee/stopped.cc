@@ -29,6 +29,10 @@ void Stopped::Settle() {
   thread_.Settle();
 }
 
+void Stopped::AskForItsEnd() {
+  thread_.AskForItsEnd();
+}
+
 void Stopped::GoToCopy(RemoteAddr copy) {
   mutable_regs().rip = copy.value;
   thread_.set_telling_ip(copy.value);

@@ -41,6 +41,8 @@ class Stopped {
   // From here the thread goes on alone should we die: its registers are written back, and a signal
   // that has been dealt with is not delivered any more.
   void Settle();
+  // Observer::OnThreadEnding() will be called for it.
+  void AskForItsEnd();
   // Sets the ip to the start of a copy, which must tell by itself that the trap has been dealt with
   // (detour/trap_handler.h): cheaper than by mutable_regs(), where a flag has to tell.
   void GoToCopy(RemoteAddr copy);

@@ -24,6 +24,15 @@ RemoteAddr Find(const elf::Mapping& mapping, const Bytes& bytes,
   return mapping.start + static_cast<uint64_t>(static_cast<const std::byte*>(found) - bytes.data());
 }
 
+// Its memory went with it.
+Error Gone() {
+  return Error{.code = ErrorCode::kNotFound,
+               .reason = "PROCESS_GONE",
+               .message = "the process has ended",
+               .hint = "",
+               .metadata = {}};
+}
+
 bool Stands(const sys::ProcessMemory& memory, RemoteAddr at, std::span<const std::byte> wanted) {
   std::array<std::byte, 3> bytes{};
   auto present = std::span(bytes).first(wanted.size());
@@ -47,12 +56,13 @@ bool SyscallPlace::StandsIn(const sys::ProcessMemory& memory) const {
 Result<SyscallPlace> FindSyscallPlace(const sys::ProcessMemory& memory,
                                       const std::vector<elf::Mapping>& mappings) {
   SyscallPlace parking, plain;
-  size_t searched = 0;
+  size_t searched = 0, wanted = 0;
   for (const elf::Mapping& mapping : mappings) {
     // Memory without a name may be ours, of a daemon that died before too: what follows the
     // instruction in a trap handler of ours ends the program.
     if (!mapping.executable || !mapping.readable || mapping.path.empty()) continue;
     Bytes bytes(std::min<uint64_t>(mapping.end - mapping.start, kMostOfMapping));
+    wanted += bytes.size();
     bytes.resize(memory.ReadSome(mapping.start, bytes));
     if (plain.instruction.value == 0) plain.instruction = Find(mapping, bytes, kSyscall);
     if (parking.instruction.value == 0) parking.instruction = Find(mapping, bytes, kSyscallReturn);
@@ -62,6 +72,7 @@ Result<SyscallPlace> FindSyscallPlace(const sys::ProcessMemory& memory,
     if (searched > kMostOfAll && plain.instruction.value != 0) break;
   }
   if (plain.instruction.value != 0) return plain;
+  if (wanted > 0 && searched == 0) return Gone();
   return Error{.code = ErrorCode::kFailedPrecondition,
                .reason = "NO_SYSCALL_INSTRUCTION",
                .message = "the program has no system call instruction in its executable memory",

@@ -24,7 +24,7 @@ struct SyscallPlace {
   bool StandsIn(const sys::ProcessMemory& memory) const;
 };
 
-// One that can park if there is one. NO_SYSCALL_INSTRUCTION.
+// One that can park if there is one. NO_SYSCALL_INSTRUCTION, PROCESS_GONE.
 Result<SyscallPlace> FindSyscallPlace(const sys::ProcessMemory& memory,
                                       const std::vector<elf::Mapping>& mappings);
 

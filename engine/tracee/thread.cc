@@ -1,6 +1,7 @@
 #include "engine/tracee/thread.h"
 
 #include <linux/rseq.h>
+#include <sys/ptrace.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "engine/sys/ptrace.h"
 #include "engine/sys/signal.h"
 #include "engine/sys/wait.h"
+#include "engine/tracee/seize.h"
 
 namespace probed::tracee {
 namespace {
@@ -53,6 +55,12 @@ void Thread::TakeStop() {
   in_callback ? GoBackToTrap() : FlushRegs();
   taken_ = true;
   sys::TakeStop(tid_);
+}
+
+// Threads that it makes have its options from the kernel.
+void Thread::AskForItsEnd() {
+  if (std::exchange(tells_its_end_, true)) return;
+  sys::SetOptions(tid_, TraceOptions() | PTRACE_O_TRACEEXIT).Ignore();
 }
 
 void Thread::Settle() {

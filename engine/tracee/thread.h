@@ -58,6 +58,7 @@ class Thread {
   bool has_untaken_stop() const { return stopped() && stop_kind_ == StopKind::kSignal && !taken_; }
   void TakeStop();
   void Settle();
+  void AskForItsEnd();
   // Asks for a stop; it is reported as an InterruptStop or GroupStop unless another comes first.
   void Interrupt();
   // Whether the stop just entered is the answer to Interrupt() (asked once).
@@ -135,6 +136,7 @@ class Thread {
   bool group_stopped_ = false;
   bool interrupted_ = false;
   bool taken_ = false;
+  bool tells_its_end_ = false;
   bool regs_valid_ = false;
   bool regs_dirty_ = false;
   user_regs_struct regs_{};

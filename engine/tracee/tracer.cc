@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "engine/sys/proc.h"
+#include "engine/sys/ptrace.h"
 #include "engine/sys/signal.h"
 #include "engine/tracee/deadline.h"
 #include "engine/tracee/dispatcher.h"
@@ -27,6 +28,7 @@ struct Tracer::State {
       : observer(an_observer), dispatcher(registry, stops, an_observer) {}
 
   void Run();
+  void OnEnding(pid_t task);
   bool TakeStray(pid_t task);
   void TakeStrays(const std::vector<pid_t>& found);
 
@@ -43,6 +45,13 @@ struct Tracer::State {
   std::thread thread;
   StrayWatch strays;
 };
+
+void Tracer::State::OnEnding(pid_t task) {
+  Thread* ending = registry.FindThread(task);
+  user_regs_struct regs{};
+  if (ending == nullptr || !sys::GetRegs(task, regs).ok()) return;
+  observer.OnThreadEnding(ending->process(), task, regs);
+}
 
 // Its process is the one whose task has made it, or whose thread it is. False: it is to be tried
 // again.
@@ -85,6 +94,7 @@ Result<std::unique_ptr<Tracer>> Tracer::Start(Observer& observer) {
   State* running = state.get();
   state->thread = std::thread([running, &started] {
     running->tid = sys::CurrentTid();
+    running->stops.set_on_ending([running](pid_t task) { running->OnEnding(task); });
     Status status = running->stops.Start();
     bool ok = status.ok();
     if (ok) {

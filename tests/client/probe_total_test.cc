@@ -30,6 +30,16 @@ TEST(ProbeTotal, EveryHitIsAccountedFor) {
       << "another reader has lost some";
 }
 
+TEST(ProbeTotal, CallsLeftWithoutAReturnArePartOfTheMissed) {
+  ProbeTotal total = Total(10, 7, 3, 0, 7);
+  total.probe.mutable_counters()->set_unwound(2);
+  EXPECT_EQ(DescribeTotal(total, ""), "  p:g/e  hits 10  shown 7  missed 3 (2 unwound)  lost 0");
+  std::vector<ProbeTotal> totals{total};
+  AddTo(totals, total);
+  EXPECT_EQ(DescribeTotal(totals[0], ""),
+            "  p:g/e  hits 20  shown 14  missed 6 (4 unwound)  lost 0");
+}
+
 TEST(ProbeTotal, OfADeletedProbeOnlyWhatWasShownIsKnown) {
   ProbeTotal total = Total(0, 0, 0, 0, 209);
   total.deleted = true;

@@ -174,11 +174,31 @@ TEST_F(Writers, JsonOfLossAndExit) {
                  "\n");
 }
 
+TEST_F(Writers, JsonOfCallsLeftWithoutAReturn) {
+  v1::Event event;
+  event.mutable_unwound()->set_schema_id(1);
+  event.mutable_unwound()->set_calls(3);
+  event.mutable_unwound()->set_pid(7);
+  KnownSchema known;
+  known.json_head = R"("group":"g","event":"e","kind":"return","probe":"targets/7-2/probes/1")";
+  std::string out;
+  json_->AppendUnwound(event, known, out);
+  const std::string head = R"({"type":"unwound","sequence":0,"monotonic_ns":0,"wall_ns":0,)" +
+                           known.json_head + R"(,"calls":3,"pid":7)";
+  EXPECT_EQ(out, head + "}\n");
+  event.mutable_unwound()->set_tid(8);
+  out.clear();
+  json_->AppendUnwound(event, known, out);
+  EXPECT_EQ(out, head + ",\"tid\":8}\n");
+}
+
 TEST_F(Writers, TraceHasNoLineForLosses) {
   v1::Event event;
   event.mutable_loss()->set_lost(3);
   std::string out;
   trace_->AppendLoss(event, out);
+  event.mutable_unwound()->set_calls(3);
+  trace_->AppendUnwound(event, KnownSchema(), out);
   EXPECT_EQ(out, "");
 }
 

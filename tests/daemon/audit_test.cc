@@ -5,7 +5,7 @@
 namespace probed::daemon {
 namespace {
 
-const Caller kCaller{1000, 1000, false, "uid=1000"};
+const Caller kCaller{1000, 1000, false, "uid=1000", false};
 
 TEST(Audit, SaysWhoDidWhatToWhom) {
   EXPECT_EQ(FormatAudit({kCaller, "create-probes", {12, 34}, "/usr/bin/redis-server", 3, nullptr}),

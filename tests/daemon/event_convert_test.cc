@@ -93,6 +93,16 @@ TEST(Value, EveryKind) {
   EXPECT_EQ(array.array().elements(1).unsigned_value(), 2u);
 }
 
+TEST(Event, CallsLeftWithoutAReturn) {
+  const v1::Event event = Converted(event::UnwoundNotice{
+      .probe = 3, .target = {10, 1}, .tid = 11, .calls = 5, .schema = nullptr});
+  EXPECT_EQ(event.unwound().schema_id(), 3u);
+  EXPECT_EQ(event.unwound().calls(), 5u);
+  EXPECT_EQ(event.unwound().pid(), 10);
+  EXPECT_EQ(event.unwound().tid(), 11);
+  EXPECT_GT(event.wall_ns(), 0);
+}
+
 TEST(Event, LossAndTargetChange) {
   const v1::Event loss = Converted(event::LossNotice{5, 1, 9, 100, 200});
   EXPECT_EQ(loss.loss().lost(), 5u);

@@ -15,7 +15,7 @@
 namespace probed::daemon {
 namespace {
 
-const Caller kUser{.uid = 1000, .gid = 1000, .admin = false, .name = ""};
+const Caller kUser{.uid = 1000, .gid = 1000, .admin = false, .name = "", .traces_all = false};
 
 ProcessCredentials OwnProcess() {
   ProcessCredentials process;
@@ -34,6 +34,16 @@ std::string ReasonOf(const Caller& caller, const ProcessCredentials& process, in
 
 TEST(MayTrace, OwnOrdinaryProcess) {
   EXPECT_EQ(ReasonOf(kUser, OwnProcess()), "");
+}
+
+TEST(MayTrace, WhoHasTheCapabilityAllProcesses) {
+  Caller caller = kUser;
+  caller.traces_all = true;
+  ProcessCredentials process = OwnProcess();
+  process.uids = {0, 0, 0};
+  process.permitted_capabilities = ~uint64_t{0};
+  EXPECT_EQ(ReasonOf(kUser, process), "UID_MISMATCH");
+  EXPECT_EQ(ReasonOf(caller, process, 2), "");
 }
 
 TEST(MayTrace, EveryIdMustMatch) {

@@ -21,7 +21,7 @@ engine::ProbeInfo SomeProbe() {
   probe.enabled = true;
   probe.state = engine::ProbeState::kArmed;
   probe.mechanism = engine::Mechanism::kBoosted;
-  probe.counters = {10, 6, 3, 5, 1, 2};
+  probe.counters = {10, 6, 3, 5, 4, 1, 2};
   return probe;
 }
 
@@ -36,7 +36,8 @@ TEST(Probe, ToProto) {
   EXPECT_EQ(probe.counters().recorded(), 6u);
   EXPECT_EQ(probe.counters().filtered(), 3u);
   EXPECT_EQ(probe.counters().sampled_out(), 5u);
-  EXPECT_EQ(probe.counters().missed(), 1u);
+  EXPECT_EQ(probe.counters().missed(), 4u);
+  EXPECT_EQ(probe.counters().unwound(), 1u);
   EXPECT_EQ(probe.counters().lost(), 2u);
   ASSERT_EQ(probe.fields_size(), 1);
   EXPECT_EQ(probe.fields(0).name(), "text");

@@ -190,7 +190,7 @@ TEST_P(ReturnTest, AsksWithoutAShadowStackOrRoomInIt) {
   Run(installed, SomeRegisters());
   EXPECT_EQ(asked.times, 2);
   ring_.shadow_stack().depth = 0;
-  EXPECT_EQ(ring_.counters(0).missed, 0u);
+  EXPECT_EQ(ring_.counters(0).unwound, 0u);
   EXPECT_EQ(ring_.TakeRecords().size(), 0u);
 }
 
@@ -207,9 +207,9 @@ TEST_P(ReturnTest, TakesDeadFramesOffAndCountsThem) {
   shadow.depth = 3;
   Run(installed, before);
   EXPECT_EQ(shadow.depth, 0u);
-  EXPECT_EQ(ring_.counters(5).missed, 1u);
-  EXPECT_EQ(ring_.counters(6).missed, 1u);
-  EXPECT_EQ(ring_.counters(7).missed, 0u);
+  EXPECT_EQ(ring_.counters(5).unwound, 1u);
+  EXPECT_EQ(ring_.counters(6).unwound, 1u);
+  EXPECT_EQ(ring_.counters(7).unwound, 0u);
   EXPECT_EQ(ring_.TakeRecords().size(), 1u);
 }
 
@@ -348,7 +348,7 @@ TEST_P(ReturnTest, ReturnsBelowAFrameOfAnotherStack) {
   registers = before;
   installed.site().Run(registers);
   EXPECT_EQ(shadow.depth, 2u);
-  EXPECT_EQ(ring_.counters(5).missed, 1u);
+  EXPECT_EQ(ring_.counters(5).unwound, 1u);
   EXPECT_EQ(ring_.TakeRecords().size(), 2u);
 }
 

@@ -51,7 +51,7 @@ class Program {
   ~Program() { munmap(page_, 4096); }
 
   uint64_t At(size_t offset) const { return reinterpret_cast<uint64_t>(page_) + offset; }
-  void LeaveBehind() { page_[AssembleTrapHandler(kId).left] = 1; }
+  void LeaveBehind() { page_[AssembleTrapHandler(kId).use] = 2; }
   uint64_t Entry() const { return action_.handler; }
   uint64_t Restorer() const { return action_.restorer; }
   void SetProgramsAction(const KernelAction& action) {

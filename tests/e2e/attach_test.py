@@ -187,33 +187,60 @@ class Attach(unittest.TestCase):
 class SavedActions(unittest.TestCase):
     """A program that saves its action for SIGTRAP while ours stands there."""
 
-    def setUp(self):
+    def begin(self, *options):
         path = target("actions")
-        self.program = Program([path])
+        self.program = Program([path, *options])
         self.addCleanup(self.program.__exit__)
         self.program.wait_for("ready\n")
         site = maps.load_base(self.program.pid, path) + elf.load(str(path)).symbols["work"].address
         self.attached = probectl.Attached(self.program.pid, [f"p:a/w {path}:work"], armed=site)
 
-    def say(self, byte, chained):
+    def say(self, byte, chained, first=0):
         self.program.say(byte)
-        self.program.wait_for(f"{byte} chained {chained}\n")
+        self.program.wait_for(f"{byte} chained {chained} first {first}\n")
 
     def test_calls_it_with_us_and_without(self):
+        self.begin()
         with self.attached:
             self.say("s", 0)
             self.say("c", 1)
+            self.say("t", 2)
             self.assertEqual(self.attached.detach(), 0)
-        self.say("c", 2)
+        self.say("c", 3)
+        self.say("t", 4)
         self.assertEqual(self.program.finish(10), 0)
 
     def test_puts_it_back_without_us(self):
+        self.begin()
         with self.attached:
             self.say("s", 0)
             self.assertEqual(self.attached.detach(), 0)
         self.say("r", 0)
         self.program.say("t")
         self.assertEqual(self.program.finish(10, close_input=False), -signal.SIGTRAP)
+
+    def test_saves_its_own_handler(self):
+        self.begin("handler")
+        with self.attached:
+            self.say("s", 0, 0)
+            self.say("c", 1, 1)
+            self.say("t", 2, 2)
+            self.assertEqual(self.attached.detach(), 0)
+        self.say("c", 3, 3)
+        self.say("t", 4, 4)
+        self.say("r", 4, 4)
+        self.say("t", 4, 5)
+        self.say("c", 4, 6)
+        self.assertEqual(self.program.finish(10), 0)
+
+    def test_keeps_its_handler(self):
+        self.begin("handler")
+        with self.attached:
+            self.say("c", 0, 1)
+            self.assertEqual(self.attached.detach(), 0)
+        self.say("c", 0, 2)
+        self.say("t", 0, 3)
+        self.assertEqual(self.program.finish(10), 0)
 
 
 class Threads(unittest.TestCase):

@@ -4,6 +4,7 @@ meanwhile: the kernel puts the default action of SIGTRAP in place, and ours must
 import os
 import signal
 import sys
+import tempfile
 import unittest
 
 from support import maps, probectl
@@ -23,15 +24,37 @@ while os.path.exists(f"/proc/{os.getppid()}"):
     time.sleep(0.001)
 """
 
+# It prints after hits, in a new thread, in a child, after a detach, in a new image.
 _ALL_BUT_TRAPS = """
-import os, signal, sys, time
+import os, signal, sys, threading
+def show(where):
+    with open("/proc/thread-self/status") as file:
+        blocked = [line for line in file if line.startswith("SigBlk")][0].split()[1]
+    print(where, blocked == "{:016x}".format(mask), flush=True)
+if len(sys.argv) > 1:
+    mask = int(sys.argv[1])
+    show("image")
+    sys.exit()
 print("ready", flush=True)
 input()
 signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - {signal.SIGTRAP})
-mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+mask = sum(1 << number - 1 for number in signal.pthread_sigmask(signal.SIG_BLOCK, []))
 for _ in range(100):
     os.getppid()
-print("same", signal.pthread_sigmask(signal.SIG_BLOCK, []) == mask, flush=True)
+show("hits")
+thread = threading.Thread(target=lambda: (os.getppid(), show("thread")))
+thread.start()
+thread.join()
+if os.fork() == 0:
+    os.getppid()
+    show("child")
+    os._exit(0)
+os.wait()
+input()
+show("detached")
+input()
+os.getppid()
+os.execv(sys.executable, [sys.executable, __file__, str(mask)])
 """
 
 
@@ -56,16 +79,29 @@ class BlockedTrap(unittest.TestCase):
             self.assertIsNone(program.process.poll())
 
     def test_a_mask_without_it_stays_so(self):
-        with Program([sys.executable, "-c", _ALL_BUT_TRAPS]) as program, Daemon() as daemon:
-            program.wait_for("ready")
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as file, Daemon() as daemon:
+            file.write(_ALL_BUT_TRAPS)
+            file.flush()
             daemon.optimize("off")
-            with probectl.Attached(program.pid, ["p:e/g libc.so.6:getppid"],
-                                   address=daemon.address) as session:
+            with Program([sys.executable, file.name]) as program:
+                program.wait_for("ready")
+                with probectl.Attached(program.pid, ["p:e/g libc.so.6:getppid"],
+                                       address=daemon.address) as session:
+                    program.say("go\n")
+                    program.wait_for("child")
+                    session.wait_for_records(101)
+                    self.assertEqual(session.detach(), 0, session.program.err)
                 program.say("go\n")
-                program.wait_for("same")
-                session.wait_for_records(100)
-                self.assertEqual(session.finish(20), 0, session.program.err)
-            self.assertIn("same True\n", program.out)
+                program.wait_for("detached")
+                with probectl.Attached(program.pid, ["p:e/g libc.so.6:getppid"],
+                                       address=daemon.address) as session:
+                    program.say("go\n")
+                    program.wait_for("image")
+                    session.wait_for_records(1)
+                self.assertEqual(program.finish(20), 0, program.err)
+        self.assertEqual(program.out.splitlines()[1:],
+                         [f"{where} True" for where in
+                          ("hits", "thread", "child", "detached", "image")])
 
 
 if __name__ == "__main__":

@@ -49,6 +49,24 @@ class ControlFlow(unittest.TestCase):
                                       f"{elf.offset(plugin, 'plugin_work'):#x} v=$retval"])
         self.assertEqual(counts, {"p": 100, "r": 100})
 
+    def test_prelinked_plugin(self):
+        """Its addresses are far from its offsets, and not where it is loaded, either, if others are."""
+        path, plugin = target("loader"), target("prelinked")
+        symbol = elf.load(str(plugin)).symbols["plugin_work"]
+        self.assertGreater(symbol.address, 0x3000000000)
+        for place in ("plugin_work", f"{symbol.offset:#x}"):
+            counts = self.same_as_native(path, [str(plugin), "50"], [
+                f"p:e/p {plugin}:{place} n=%di", f"r:e/r {plugin}:{place} v=$retval"])
+            self.assertEqual(counts, {"p": 100, "r": 100})
+
+    def test_static_and_position_independent(self):
+        path = target("unwind-static", "gcc-O2-pie-nocf")
+        counts = self.same_as_native(path, ["20"], [
+            f"{kind}:e/{kind}_{name} {path}:{name}" for kind in "pr"
+            for name in ("dive", "interrupted", "recurse")])
+        self.assertEqual((counts["p_recurse"], counts["r_recurse"]), (20 * 201, 20 * 201))
+        self.assertEqual((counts["p_dive"], counts["r_dive"]), (60, 0))
+
     def test_fork_vfork_exec(self):
         path = target("forker")
         counts = self.same_as_native(path, ["4", "25"], [f"p:e/w {path}:work", f"r:e/x {path}:work"])

@@ -252,6 +252,18 @@ class DaemonDeath(unittest.TestCase):
             self.assertEqual(program.finish(60), 0, program.err[:400])
             self.assertEqual(program.out, "ready\n" + expected.decode())
 
+    def test_no_counts_are_made_up(self):
+        with Hammer(2) as hammer, Daemon() as daemon:
+            with probectl.Attached(hammer.pid, [f"p:e/twice {hammer.path}:twice"],
+                                   armed=hammer.sites[0], address=daemon.address) as session:
+                session.wait_for_records(1)
+                os.kill(daemon.program.pid, signal.SIGKILL)
+                self.assertEqual(session.finish(20), 3, session.program.err)
+            self.assertIn("  (the daemon has ended, with its counters)\n", session.program.err)
+            self.assertIn("try: the daemon has ended", session.program.err)
+            self.assertNotIn("hits 0", session.program.err)
+            hammer.assert_clean(self)
+
     def test_terminated_under_load(self):
         with Hammer(8) as hammer:
             with probectl.Attached(hammer.pid, hammer.definitions, armed=hammer.sites[0]):

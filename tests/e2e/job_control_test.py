@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 from support import elf, maps, probectl, trace
+from support.daemon import Daemon
 from support.paths import PROBECTL, target
 from support.process import Program, is_running_free, run, status
 from support.wait import wait_until
@@ -189,13 +190,25 @@ class JobControl(unittest.TestCase):
 
 
 class Masses(unittest.TestCase):
+    """With breakpoints, and with jumps."""
+
+    def each(self, check):
+        for optimization in ("off", "on"):
+            with self.subTest(optimization=optimization), Daemon() as daemon:
+                daemon.optimize(optimization)
+                check(daemon)
+
     def test_stop_and_continue_during_hits(self):
+        self.each(self.stop_and_continue)
+
+    def stop_and_continue(self, daemon):
         path = target("threads")
         with Program([path, "8", "600", "wait"]) as program:
             program.wait_for("ready")
             site = maps.load_base(program.pid, path) + elf.load(str(path)).symbols["step"].address
             with probectl.Attached(program.pid, [f"p:e/w {path}:step", f"r:e/x {path}:step"],
-                                   armed=site) as session:
+                                   armed=site, address=daemon.address) as session:
+                daemon.settled_sites()
                 over = threading.Event()
 
                 def storm():
@@ -218,13 +231,16 @@ class Masses(unittest.TestCase):
             self.assertIn("calls 4800", program.out)
 
     def test_queues_of_signals(self):
-        path, count = target("queues"), 1500
+        self.each(self.queues)
+
+    def queues(self, daemon):
+        path, count = target("queues"), 1000
         native = run([path, str(count)])
         self.assertEqual(native.code, 0)
         with probectl.run([f"{kind}:e/{kind}_{name} {path}:{name}" for kind in "pr"
                            for name in ("work", "take", "send")] +
                           ["p:e/n libc.so.6:sigqueue", "p:e/m libc.so.6:sigwaitinfo"],
-                          [path, str(count)]) as session:
+                          [path, str(count)], address=daemon.address) as session:
             code = session.finish(60)
             self.assertEqual((code, session.program.out), (0, native.out), session.program.err)
             counts = trace.counts(session.records)

@@ -23,20 +23,23 @@ def is_armed(pid, path, function):
 class Lives(unittest.TestCase):
     """Each way to begin and to end, several times: it has races."""
 
-    ROUNDS = 100 if SOAK else 3
+    ROUNDS = 100 if SOAK else 4
 
     def same_as_native(self, *options):
+        """With breakpoints, and with what becomes of them, in turn."""
         path = target("lives")
         native = run([path])
         self.assertEqual(native.code, 0)
-        for _ in range(self.ROUNDS):
-            with probectl.run([f"p:e/p {path}:work", f"r:e/r {path}:work"], [path],
-                              *options) as session:
-                code = session.finish(60)
-                self.assertEqual((code, session.program.out), (native.code, native.out),
-                                 session.program.err)
-                yield session.records, dict(line.rsplit(" ", 1) for line in
-                                            native.out.splitlines()[-2:])
+        for i in range(self.ROUNDS):
+            with Daemon() as daemon:
+                daemon.optimize(("off", "on")[i % 2])
+                with probectl.run([f"p:e/p {path}:work", f"r:e/r {path}:work"], [path], *options,
+                                  address=daemon.address) as session:
+                    code = session.finish(60)
+                    self.assertEqual((code, session.program.out), (native.code, native.out),
+                                     session.program.err)
+                    yield session.records, dict(line.rsplit(" ", 1) for line in
+                                                native.out.splitlines()[-2:])
 
     def test_followed(self):
         for records, told in self.same_as_native():
@@ -47,6 +50,33 @@ class Lives(unittest.TestCase):
         for records, told in self.same_as_native("--no-follow"):
             counts = trace.counts(records)
             self.assertEqual((counts["p"], counts["r"]), (int(told["shared"]),) * 2)
+
+
+class Sharing(unittest.TestCase):
+    """Every set of what clone(2) may share, in children and threads that run beside their maker, with
+    its thread pointer, too."""
+
+    def counted(self, word, *options):
+        path = target("clones")
+        native = run([path])
+        self.assertEqual(native.code, 0, native.out)
+        for optimization in ("off", "on"):
+            with self.subTest(optimization=optimization), Daemon() as daemon:
+                daemon.optimize(optimization)
+                with probectl.run([f"p:e/p {path}:work", f"r:e/r {path}:work"], [path], *options,
+                                  address=daemon.address) as session:
+                    code = session.finish(60)
+                    self.assertEqual((code, session.program.out), (native.code, native.out),
+                                     session.program.err)
+                    calls = int(session.program.err.split(f"{word} ")[1].split()[0])
+                    self.assertEqual(trace.counts(session.records), {"p": calls, "r": calls},
+                                     session.program.err)
+
+    def test_followed(self):
+        self.counted("calls")
+
+    def test_released(self):
+        self.counted("shared", "--no-follow")
 
 
 class Untraced(unittest.TestCase):
@@ -72,14 +102,17 @@ class Untraced(unittest.TestCase):
                     self.assertEqual(trace.counts(session.records), {"p": 60, "r": 60})
 
     def test_one_that_cannot_be_taken_yet(self):
+        """Another traces it, or it does not stop (in the soak, it takes twelve seconds): then it is
+        tried again after a while, until when it waits at its first breakpoint."""
         path = target("untraced")
-        with Daemon() as daemon:
-            daemon.optimize("off")
-            with probectl.run(self.definitions("off"), [path, "debug"],
-                              address=daemon.address) as session:
-                code = session.finish(30)
-                self.assertEqual((code, session.program.out), (0, "debugged 0x500 calls 20\n"),
-                                 session.program.err)
+        for how, said in (("debug", "debugged"), ("sleep", "slept"))[:2 if SOAK else 1]:
+            with self.subTest(how), Daemon() as daemon:
+                daemon.optimize("off")
+                with probectl.run(self.definitions("off"), [path, how],
+                                  address=daemon.address) as session:
+                    code = session.finish(30)
+                    self.assertEqual((code, session.program.out), (0, f"{said} 0x500 calls 20\n"),
+                                     session.program.err)
 
     def test_detach_while_one_runs(self):
         path = target("untraced")
@@ -104,16 +137,36 @@ class Untraced(unittest.TestCase):
                 self.assertIn(" wrong 0\n", program.out)
 
 
+def held_by(pid):
+    """How many descriptors and mappings a process has."""
+    with open(f"/proc/{pid}/maps", encoding="latin-1") as file:
+        return len(os.listdir(f"/proc/{pid}/fd")), len(file.readlines())
+
+
 class Numbers(unittest.TestCase):
-    def test_processes_that_live_for_a_moment(self):
-        count = 10000 if SOAK else 400  # each calls once, and so does the parent at both ends
+    def live_for_a_moment(self, daemon, count):
+        """Each calls once, and so does the parent at both ends."""
         path = target("forker")
-        with probectl.run([f"p:e/w {path}:work"], [path, str(count), "1"]) as session:
+        with probectl.run([f"p:e/w {path}:work", f"r:e/r {path}:work"], [path, str(count), "1"],
+                          address=daemon.address) as session:
             self.assertEqual(session.finish(900), 0, session.program.err)
             self.assertEqual(session.program.out, f"total {count + 2}\n")
             records = session.records
-        self.assertEqual(len(records), count + 2)
+        self.assertEqual(trace.counts(records), {"w": count + 2, "r": count + 2})
         self.assertEqual(len({record.pid for record in records}), count + 1)
+
+    def test_processes_that_live_for_a_moment(self):
+        """However many there were, the daemon has no more of them than of a few."""
+        count, few = (10000, 500) if SOAK else (300, 60)
+        with Daemon() as daemon:
+            self.live_for_a_moment(daemon, few)
+            descriptors, mappings = held_by(daemon.program.pid)
+            self.live_for_a_moment(daemon, count)
+            # Threads of the server's come and go: each has an arena of the allocator, and a stack.
+            few_more = 64
+            wait_until(lambda: held_by(daemon.program.pid)[0] <= descriptors + 4, 20,
+                       f"descriptors go: {descriptors} {held_by(daemon.program.pid)}")
+            self.assertLess(held_by(daemon.program.pid)[1], mappings + few_more)
 
     def test_two_hundred_targets(self):
         path, threads, all_targets = target("churn"), 20, []

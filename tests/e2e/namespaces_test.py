@@ -18,6 +18,9 @@ from support.wait import wait_until
 
 NOBODY = 65534
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+# What a container has that was given this one capability.
+WITH_PTRACE_ONLY = [*AS_NOBODY, "--inh-caps=-all,+sys_ptrace", "--ambient-caps=-all,+sys_ptrace",
+                    "--bounding-set=-all,+sys_ptrace", "--no-new-privs"]
 LAST_PID = "/proc/sys/kernel/ns_last_pid"
 
 
@@ -103,6 +106,17 @@ class Namespaces(unittest.TestCase):
         self.assertNotEqual(os.readlink(f"/proc/{program.pid}/ns/user"),
                             os.readlink("/proc/self/ns/user"))
         self.probe(program, program.pid, path, self.THREADS * self.CALLS, AS_NOBODY)
+
+    def test_one_capability(self):
+        """Other users' processes, by a daemon that may trace and nothing else."""
+        path = self.folder / "victim"
+        shutil.copy(target("threads"), path)
+        path.chmod(0o755)
+        for before in ([], ["setpriv", "--reuid=4711", "--regid=4711", "--clear-groups"]):
+            with self.subTest(before=before):
+                program = self.start([*before, "env"], 'exec "$@"', path, str(self.THREADS),
+                                     str(self.CALLS), "wait")
+                self.probe(program, program.pid, path, self.THREADS * self.CALLS, WITH_PTRACE_ONLY)
 
     def test_user_namespace_of_root(self):
         program = self.start(["unshare", "--user", "--map-root-user", "--mount"], 'exec "$@"',

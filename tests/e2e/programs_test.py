@@ -140,7 +140,7 @@ class Programs(unittest.TestCase):
         path = target("hello-go")
         with Program([path, "10", "wait"]) as program:
             program.wait_for("ready")
-            for place, why in ((f"{function(path, 'main.step')} $arg1", "gone when it returns"),
+            for place, why in ((f"{function(path, 'main.step')} $arg1", "is gone at its ret"),
                                (function(path, "main.step", 1), "is not where main.step begins"),
                                (function(path, "runtime.goexit.abi0"), "has no ret instruction")):
                 refused = probectl.probectl("attach", "--pid", str(program.pid), "--force", "-e",

@@ -54,6 +54,26 @@ TEST_F(Go, FunctionsAreThoseThatItsOwnToolLists) {
   EXPECT_GE(compared, 2u);
 }
 
+// The runtime's reaches to the next function, padding included.
+TEST_F(Go, BothTablesOfOneFileTellSizes) {
+  size_t compared = 0;
+  for (const std::string& line : RunLines("go tool nm -size " + Fixture("go"))) {
+    std::istringstream fields(line);
+    std::string address, size, type, name;
+    fields >> address >> size >> type >> name;
+    if (type != "T" || !name.starts_with("main.")) continue;
+    const LinkAddr start{std::stoull(address, nullptr, 16)};
+    const auto claims = whole_->SizesAt(start);
+    ASSERT_EQ(claims.size(), 2u) << name;
+    EXPECT_EQ(claims[0], (SizeClaim{".symtab", std::stoull(size)}));
+    EXPECT_EQ(claims[1].table, ".gopclntab");
+    EXPECT_GE(claims[1].size, claims[0].size);
+    EXPECT_LT(claims[1].size, claims[0].size + 64);
+    ++compared;
+  }
+  EXPECT_GE(compared, 2u);
+}
+
 // -s leaves code and addresses as they are, so the whole program's symbols are the truth. They tell
 // the two calling conventions of one function apart (write, write.abi0); the table does not.
 TEST_F(Go, FunctionsOfAStrippedProgramComeFromTheRuntimeTable) {

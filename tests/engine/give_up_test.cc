@@ -58,6 +58,62 @@ TEST_F(GiveUpTest, AThreadInUninterruptibleSleepIsLetGoWhenItWakes) {
   EXPECT_EQ(puppet.Wait(), 0);
 }
 
+// One thread is enough to write a breakpoint; for a jump all must stand still, or sleep where it is
+// known that they do no harm. Else that is tried again.
+class BesideASleeper : public GiveUpTest {
+ protected:
+  BesideASleeper() { engine_ = std::move(*Engine::Create(Optimizing())); }
+
+  void FallAsleep() {
+    sleeper_ = std::stoi(puppet_.Ask("thread"));
+    ASSERT_TRUE(Eventually([&] { return Sleeps(sleeper_); }));
+  }
+  void WakeUp() {
+    puppet_.Send("wake");
+    EXPECT_EQ(puppet_.ReadLine(), "awake 42");
+  }
+
+  Puppet puppet_{"sleeper"};
+  pid_t sleeper_ = 0;
+};
+
+TEST_F(BesideASleeper, AttachedToAndProbed) {
+  FallAsleep();
+  TargetId target;
+  EXPECT_LT(Measure([&] { target = Attach(puppet_); }), probe::kStopDeadline);
+  auto probes = Create(target, LinesFor(puppet_));
+  ASSERT_EQ(probes.size(), 2u);
+  EXPECT_EQ(puppet_.Ask("call"), "2");
+  EXPECT_EQ(Counters(probes[0].id).hits, 1u);
+  WakeUp();
+  EXPECT_EQ(Counters(probes[0].id).hits, 2u);
+  EXPECT_TRUE(BecomesOptimized(probes[0].id)) << "nobody has tried again";
+  EXPECT_EQ(Detach(target).warning, "");
+  EXPECT_EQ(ChangedTextBytes(puppet_.pid()), 0u);
+}
+
+TEST_F(BesideASleeper, JumpsAreTakenAwayWhenItWakes) {
+  TargetId target = Attach(puppet_);
+  auto probes = Create(target, LinesFor(puppet_));
+  ASSERT_TRUE(BecomesOptimized(probes[0].id));
+  FallAsleep();
+  auto refused = engine_->SetOptimization(false);
+  EXPECT_EQ(puppet_.Ask("call"), "2");
+  EXPECT_EQ(Counters(probes[0].id).hits, 1u);
+  if (!refused.ok()) {
+    EXPECT_EQ(refused.error().reason, "DEADLINE");
+    EXPECT_NE(refused.error().message.find(fmt::format("{} (D)", sleeper_)), std::string::npos);
+  }
+  auto deleted = engine_->DeleteProbes({probes[0].id, probes[1].id});
+  EXPECT_TRUE(deleted.ok() || deleted.error().reason == "DEADLINE") << deleted.error().ToString();
+  EXPECT_EQ(puppet_.Ask("call"), "2");
+  WakeUp();
+  EXPECT_TRUE(engine_->SetOptimization(false).ok());
+  EXPECT_EQ(Detach(target).warning, "");
+  EXPECT_EQ(ChangedTextBytes(puppet_.pid()), 0u);
+  EXPECT_EQ(puppet_.Ask("call"), "2");
+}
+
 TEST_F(GiveUpTest, AProcessThatCannotBeStoppedIsReportedAndLeftClean) {
   Puppet puppet("sleeper");
   TargetId target = Attach(puppet);

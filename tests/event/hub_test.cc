@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <thread>
 
 namespace probed::event {
@@ -229,6 +230,64 @@ TEST(Hub, AReaderBesideThePublisherLosesNothing) {
   reader.join();
   EXPECT_EQ(received.sequences.size(), kCount);
   EXPECT_TRUE(received.ordered);
+}
+
+UnwoundNotice Unwound(ProbeId probe, int tid) {
+  return {.probe = probe, .target = {7, 1}, .tid = tid, .calls = 1, .schema = nullptr};
+}
+
+TEST(Hub, CallsLeftWithoutAReturnAreAddedUpAndNeverLost) {
+  Hub hub;
+  auto subscription = hub.Subscribe({.max_queued_bytes = 1, .wants_hit = {}, .wants_notice = {}});
+  std::map<std::pair<ProbeId, int>, uint64_t> told;
+  constexpr int kRounds = 50'000;
+  size_t notices = 0;
+  auto take = [&](milliseconds timeout) {
+    for (const auto& item : subscription->Next(16, timeout)) {
+      const auto* unwound = std::get_if<UnwoundNotice>(&item);
+      if (unwound == nullptr) continue;
+      told[{unwound->probe, unwound->tid}] += unwound->calls;
+      ++notices;
+    }
+  };
+  for (int i = 0; i < kRounds; ++i) {
+    hub.Publish(Unwound(1 + i % 2, 10 + i % 3));
+    take(milliseconds(0));
+  }
+  hub.Close();
+  while (!subscription->closed())
+    take(milliseconds(100));
+  uint64_t sum = 0;
+  for (const auto& [key, calls] : told)
+    sum += calls;
+  EXPECT_EQ(told.size(), 6u);
+  EXPECT_EQ(sum, uint64_t{kRounds});
+  EXPECT_LT(notices, uint64_t{kRounds} / 10);
+}
+
+TEST(Hub, CallsLeftWithoutAReturnAreToldBeforeTheEndOfTheirTarget) {
+  Hub hub;
+  auto subscription = hub.Subscribe({});
+  hub.Publish(Unwound(1, 10));
+  EXPECT_EQ(subscription->Next(16, milliseconds(10'000)).size(), 1u);
+  hub.Publish(Unwound(1, 10));
+  hub.Publish(TargetNotice{
+      .target = {7, 1}, .root = {7, 1}, .change = TargetChange::kExited, .detail = {}});
+  auto items = subscription->Next(16, milliseconds(0));
+  ASSERT_EQ(items.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<UnwoundNotice>(items[0]));
+  EXPECT_TRUE(std::holds_alternative<TargetNotice>(items[1]));
+}
+
+TEST(Hub, CallsOfUnwantedProbesAreNotTold) {
+  Hub hub;
+  auto subscription = hub.Subscribe(
+      {.wants_hit = [](ProbeId probe, TargetId) { return probe == 2; }, .wants_notice = {}});
+  hub.Publish(Unwound(1, 10));
+  hub.Publish(Unwound(2, 10));
+  auto items = subscription->Next(16, milliseconds(10'000));
+  ASSERT_EQ(items.size(), 1u);
+  EXPECT_EQ(std::get<UnwoundNotice>(items[0]).probe, 2u);
 }
 
 }  // namespace

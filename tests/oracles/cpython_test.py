@@ -20,6 +20,9 @@ PARTS = {
                           "*test_register"],
     "test_ctypes": ["*callback*", "*test_cfuncs*", "*test_byteswap*"],
     "test_posix": ["*TestPosixSpawn.*"],
+    "test_threading": ["*ThreadTests.test_various_ops*", "*ThreadTests.test_foreign_thread",
+                       "*ThreadTests.test_enumerate_after_join", "*ThreadJoinOnShutdown.test_1_join*",
+                       "*ConditionTests*wait*", "*BarrierTests.test_barrier"],
 }
 WHOLE = ["test_signal", "test_threading", "test_subprocess", "test_ctypes", "test_faulthandler",
          "test_fork1", "test_posix", "test_wait3", "test_wait4", "test_pty", "test_thread",

@@ -12,7 +12,8 @@ from support.process import run
 STRESS = "/usr/bin/stress-ng"
 
 # Name and bogo operations. PROBED_SOAK=1 runs all of them.
-QUICK = {"context": 200, "sigtrap": 300, "signest": 100, "funcret": 3, "fork": 30, "sigpipe": 30}
+QUICK = {"context": 200, "sigtrap": 300, "signest": 100, "funcret": 3, "fork": 30, "sigpipe": 30,
+         "clone": 10, "dynlib": 5, "futex": 100}
 MORE = {"clone": 30, "vforkmany": 30, "dynlib": 20, "futex": 300, "vfork": 50, "sigq": 300,
         "timer": 100, "sigsegv": 200, "sigrt": 200, "sigsuspend": 100, "sigchld": 50,
         "sigfpe": 200, "sigfd": 200, "sigio": 50, "sigabrt": 20, "wait": 20, "pthread": 20,

@@ -70,6 +70,32 @@ TEST_F(ReturnStackTest, ReapsOnlyOverwrittenFramesBelowTheStackPointer) {
   stack_.Reap(150, [](const PendingReturn&) { return false; });
   EXPECT_EQ(stack_.size(), 1u);
   EXPECT_EQ(probe_->counters.missed, 2u);
+  EXPECT_EQ(probe_->counters.unwound, 0u) << "that is for who takes them off to say";
+}
+
+// Of a coroutine, whose stack lies elsewhere, an unwinder has only seen the address.
+TEST_F(ReturnStackTest, ReapsWhatAnUnwinderHasGonePast) {
+  auto alive = [](const PendingReturn&) { return true; };
+  for (bool walked : {false, true}) {
+    PendingReturn frame = Frame(100, 1);
+    frame.lifted = true;
+    frame.walked = walked;
+    stack_.Push(std::move(frame));
+    stack_.Push(Frame(100, 1, /*chained=*/true));
+    EXPECT_EQ(stack_.Reap(150, alive).size(), walked ? 2u : 0u);
+    stack_.Clear();
+  }
+}
+
+TEST_F(ReturnStackTest, ACallThatIsLeftIsMissedAndUnwound) {
+  stack_.Push(Frame(100, 1));
+  stack_.frames()[0].probes.push_back(stack_.frames()[0].probes[0].Inherit());
+  for (auto& frame : stack_.DropAt(100)) {
+    EXPECT_TRUE(frame.probes[0].Unwind());
+    EXPECT_FALSE(frame.probes[1].Unwind());
+  }
+  EXPECT_EQ(probe_->counters.unwound, 1u);
+  EXPECT_EQ(probe_->counters.missed, 1u);
 }
 
 TEST_F(ReturnStackTest, AnInheritedReturnIsNotMissed) {

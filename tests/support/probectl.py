@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support import trace
 from support.paths import PROBECTL
-from support.process import Program, interrupt, status
+from support.process import Program, interrupt, status, threads
 from support.wait import wait_until
 
 
@@ -97,7 +97,7 @@ class Attached(Stream):
             if self.program.process.poll() is not None:
                 raise AssertionError(f"attach ended ({self.program.process.returncode}): "
                                      f"{self.program.err}")
-            return int(status(self.pid, "TracerPid") or 0) != 0 and \
+            return any(int(status(tid, "TracerPid") or 0) for tid in threads(self.pid)) and \
                 "attached to" in self.program.err and self._is_armed()
         try:
             wait_until(armed, 20, f"attach to {self.pid}; {self.program.err}")

@@ -278,22 +278,21 @@ static int Compare(const void* left, const void* right) {
   return *(const int*)left - *(const int*)right;
 }
 
-// Everything wait(2) says until that many children have ended; those that end together in any
+// Everything waitid(2) says until that many children have ended; those that end together in any
 // order.
 static void Reap(int children, pid_t first) {
   int ends[2] = {0, 0}, ended = 0;
   while (ended < children) {
-    int status = 0;
-    pid_t child = waitpid(-1, &status, __WALL | WUNTRACED | WCONTINUED);
-    if (child < 0) break;
-    if (WIFSTOPPED(status)) {
-      printf(" stopped %d", WSTOPSIG(status));
+    siginfo_t info;
+    if (waitid(P_ALL, 0, &info, __WALL | WEXITED | WSTOPPED | WCONTINUED) != 0) break;
+    if (info.si_code == CLD_STOPPED) {
+      printf(" stopped %d", info.si_status);
       kill(first, SIGCONT);
-    } else if (WIFCONTINUED(status)) {
-      printf(" continued");
+    } else if (info.si_code == CLD_CONTINUED) {
+      printf(" continued %d", info.si_status);
       kill(first, SIGUSR1);
     } else {
-      ends[ended++] = status;
+      ends[ended++] = info.si_uid << 16 | info.si_code << 8 | info.si_status;
     }
   }
   qsort(ends, ended, sizeof *ends, Compare);

@@ -1,6 +1,7 @@
 // Threads and children that are made with CLONE_UNTRACED, of which no tracer is told. Each calls
-// work() 20 times. untraced [spin|debug] [wait]; with "spin", such a thread then calls it until a
-// line comes; with "debug", there is only a child, whom its parent traces for a while first.
+// work() 20 times. untraced [spin|debug|sleep] [wait]; with "spin", such a thread then calls it until a
+// line comes; with "debug", there is only a child, whom its parent traces for a while first; with
+// "sleep", one that nobody can stop for a while first.
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <sched.h>
@@ -84,10 +85,34 @@ static int Debug(void) {
   return shared->wrong != 0;
 }
 
+static int BriefChild(void* unused) {
+  const struct timespec while_it_is_tried = {6, 0};
+  (void)unused;
+  syscall(SYS_nanosleep, &while_it_is_tried, NULL);
+  syscall(SYS_exit, 0);
+  return 0;
+}
+
+// Waits as for a child of vfork(2), which has its own memory, so that its work is not disturbed.
+static int SleepingChild(void* unused) {
+  static char its_stack[kStackSize] __attribute__((aligned(16)));
+  clone(BriefChild, its_stack + kStackSize, CLONE_VFORK | CLONE_UNTRACED | SIGCHLD, NULL);
+  return Child(unused);
+}
+
+static int Sleep(void) {
+  int status = 0;
+  pid_t child = clone(SleepingChild, stack + kStackSize, CLONE_UNTRACED | SIGCHLD, NULL);
+  waitpid(child, &status, 0);
+  printf("slept %#x calls %ld\n", status, shared->calls);
+  return shared->wrong != 0;
+}
+
 int main(int argc, char** argv) {
   shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   WaitIfTold(argc, argv);
   if (argc > 1 && strcmp(argv[1], "debug") == 0) return Debug();
+  if (argc > 1 && strcmp(argv[1], "sleep") == 0) return Sleep();
   Thread();
   JoinThread();
   Process("vm", CLONE_VM);
