@@ -12,6 +12,12 @@ Thread* Registry::FindThread(pid_t tid) const {
   return found == threads_.end() ? nullptr : found->second;
 }
 
+Thread* Registry::ThreadAfter(pid_t tid) const {
+  if (threads_.size() < 2) return nullptr;
+  auto found = threads_.upper_bound(tid);
+  return (found == threads_.end() ? threads_.begin() : found)->second;
+}
+
 std::vector<Process*> Registry::processes() const {
   std::vector<Process*> all;
   for (const auto& [pid, process] : processes_)

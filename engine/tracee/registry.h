@@ -4,8 +4,8 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <memory>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -18,6 +18,8 @@ class Registry {
  public:
   Process* FindProcess(pid_t pid) const;
   Thread* FindThread(pid_t tid) const;
+  // The one whose turn it is after that of `tid`; nullptr if there are not two.
+  Thread* ThreadAfter(pid_t tid) const;
   std::vector<Process*> processes() const;
   bool has_processes() const { return !processes_.empty(); }
 
@@ -33,7 +35,7 @@ class Registry {
 
  private:
   std::map<pid_t, std::unique_ptr<Process>> processes_;
-  std::unordered_map<pid_t, Thread*> threads_;
+  std::map<pid_t, Thread*> threads_;
   std::unordered_set<pid_t> leaving_;
   // Threads before processes: a dead thread refers to its process.
   std::vector<std::unique_ptr<Process>> dead_processes_;

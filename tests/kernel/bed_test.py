@@ -89,7 +89,7 @@ class Newer(Bed):
 
     def test_newer(self):
         self.boot("newer_check.Newer.test_texts_are_the_kernels", "newer_check.Newer.test_values",
-                  "control_check", "yama_check", append="tsc=reliable", cpus=1)
+                  "control_check", "oom_check", "yama_check", append="tsc=reliable", cpus=1)
 
 
 class Lockdown(Bed):

@@ -1,0 +1,61 @@
+"""The kernel kills the daemon for want of memory, in the middle of its work."""
+
+import os
+import signal
+import unittest
+from pathlib import Path
+
+from daemon_death_test import Hammer, guards_of, has_ended
+from support import probectl
+from support.daemon import Daemon
+from support.wait import wait_until
+
+ROOT = Path("/sys/fs/cgroup")
+STEP = 1 << 20
+
+
+class OutOfMemory(unittest.TestCase):
+    """Daemon and guard are in one control group, as under a service manager. What it may have becomes
+    less, until the kernel ends the one who has the most."""
+
+    def setUp(self):
+        if not (ROOT / "cgroup.controllers").exists():
+            self.assertEqual(os.system(f"mount -t cgroup2 none {ROOT}"), 0)
+        (ROOT / "cgroup.subtree_control").write_text("+memory")
+        self.group = ROOT / "probed"
+        self.group.mkdir()
+        self.addCleanup(self.group.rmdir)
+
+    def shrink(self, daemon):
+        limit = int((self.group / "memory.current").read_text())
+        while limit > 0 and not has_ended(daemon.program.pid):
+            limit -= STEP
+            (self.group / "memory.max").write_text(str(limit))
+        daemon.program.finish(20)
+        (self.group / "memory.max").write_text("max")
+
+    def kills(self):
+        return int((self.group / "memory.events.local").read_text().split("oom_kill ")[1].split()[0])
+
+    def test_targets_go_on(self):
+        into = ["sh", "-ec", f'echo $$ >{self.group}/cgroup.procs; exec "$@"', "sh"]
+        with Hammer(4) as hammer:
+            for switch in ("off", "on"):
+                with self.subTest(switch), Daemon(under=into) as daemon:
+                    daemon.optimize(switch)
+                    with probectl.Attached(hammer.pid, hammer.definitions, armed=hammer.sites[0],
+                                           address=daemon.address):
+                        hammer.wait_for_calls()
+                        guards, before = guards_of(daemon.program.pid), self.kills()
+                        self.shrink(daemon)
+                    self.assertEqual(daemon.program.process.returncode, -signal.SIGKILL)
+                    self.assertEqual(self.kills(), before + 1)
+                    wait_until(lambda: hammer.site_bytes() == hammer.original, 60, "own bytes")
+                    hammer.assert_clean(self)
+                    hammer.assert_goes_on(self)
+                    wait_until(lambda: all(map(has_ended, guards)), 60, "the guard ends by itself")
+            self.assertEqual(hammer.program.finish(20), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
