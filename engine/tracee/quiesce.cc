@@ -96,10 +96,10 @@ void Quiescer::Pump(uint64_t deadline_ns) {
 void Quiescer::TakeTurn() {
   constexpr int kPumpsOfNoWaiting = 3;
   pumps_until_turn_ = kPumpsOfNoWaiting;
-  Thread* thread = registry_.ThreadAfter(turn_);
-  if (thread == nullptr) return;
-  turn_ = thread->tid();
-  if (thread->stopped()) return;  // held
+  turn_ = registry_.TaskAfter(turn_);
+  if (turn_ == 0) return;
+  const Thread* thread = registry_.FindThread(turn_);
+  if (thread != nullptr && thread->stopped()) return;  // held
   std::optional<Stop> stop = stops_.PollOf(turn_);
   if (!stop) return;
   pumps_until_turn_ = 0;

@@ -6,7 +6,7 @@
 
 #include <map>
 #include <memory>
-#include <unordered_set>
+#include <set>
 #include <vector>
 
 #include "engine/tracee/process.h"
@@ -18,8 +18,9 @@ class Registry {
  public:
   Process* FindProcess(pid_t pid) const;
   Thread* FindThread(pid_t tid) const;
-  // The one whose turn it is after that of `tid`; nullptr if there are not two.
-  Thread* ThreadAfter(pid_t tid) const;
+  // The task whose turn it is after that of `tid`, those that are leaving among them; 0 if there
+  // are not two.
+  pid_t TaskAfter(pid_t tid) const;
   std::vector<Process*> processes() const;
   bool has_processes() const { return !processes_.empty(); }
 
@@ -36,7 +37,7 @@ class Registry {
  private:
   std::map<pid_t, std::unique_ptr<Process>> processes_;
   std::map<pid_t, Thread*> threads_;
-  std::unordered_set<pid_t> leaving_;
+  std::set<pid_t> leaving_;
   // Threads before processes: a dead thread refers to its process.
   std::vector<std::unique_ptr<Process>> dead_processes_;
   std::vector<std::unique_ptr<Thread>> dead_threads_;
