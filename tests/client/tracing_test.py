@@ -160,7 +160,8 @@ class Attach(unittest.TestCase):
 
     def test_interrupt_detaches_and_reports(self):
         with probectl.Attached(self.program.pid, [self.definition], armed=self.site) as session:
-            count = len(session.wait_for_records(20))
+            count = 20
+            session.wait_for_records(count)
             self.assertEqual(session.detach(), 0, session.program.err)
             told = int(re.search(r"(\d+) events in", session.program.err)[1])
             self.assertEqual(told, len(session.records))
