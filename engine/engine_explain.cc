@@ -15,6 +15,7 @@
 #include "engine/probe/generated_code.h"
 #include "engine/probe/judge.h"
 #include "engine/probe/planner.h"
+#include "engine/return_explanation.h"
 #include "engine/sys/proc.h"
 #include "engine/target_namespace.h"
 
@@ -56,6 +57,16 @@ Result<Location> ParseLocation(const std::string& text) {
   return location;
 }
 
+Error NotFound(Error error, const std::string& path) {
+  if (!error.hint.empty()) return error;
+  const bool is_bare = path.find('/') == std::string::npos;
+  error.hint = is_bare
+                   ? "a path, or a name of a file that a target has mapped (--pid PID) or that is "
+                     "in the usual directories"
+                   : "another path; with --pid PID it is one of that process's own file system";
+  return error;
+}
+
 // As far as the place of its copy, which will be near, has no say in it.
 void ExplainSite(const arch::Instruction& instruction, RemoteAddr address,
                  Explanation& explanation) {
@@ -80,6 +91,9 @@ void ExplainInstruction(const elf::File& file, Explanation& explanation) {
   }
   probe::Boundaries boundaries;
   explanation.on_boundary = boundaries.At(file, *address) != probe::Boundary::kInside;
+  ReturnExplanation of_return = ExplainReturn(file, offset, boundaries);
+  explanation.return_probe = std::move(of_return.probe);
+  explanation.at_ret = std::move(of_return.at_ret);
   auto instruction = probe::DecodeForProbe(code, address->value);
   if (!instruction.ok()) {
     explanation.reason = instruction.error().message;
@@ -116,7 +130,9 @@ Result<Explanation> Engine::Explain(std::optional<TargetId> target, const std::s
   PROBED_TRY(auto space, target ? state_->ReadSpace(*target) : probe::AddressSpace::Read(pid));
   TargetNamespace names(pid, space, state_->files);
   Explanation explanation;
-  PROBED_TRY(auto reference, space.Resolve(location.path));
+  auto resolved = space.Resolve(location.path);
+  if (!resolved.ok()) return NotFound(std::move(resolved).error(), location.path);
+  const auto reference = std::move(resolved).value();
   PROBED_TRY(auto file, state_->files.Open(reference, sys::ProcPath(pid, "root")));
   explanation.path = reference.path;
   explanation.offset = location.number;
@@ -129,7 +145,7 @@ Result<Explanation> Engine::Explain(std::optional<TargetId> target, const std::s
         .code = ErrorCode::kInvalidArgument,
         .reason = "OFFSET_PAST_EOF",
         .message = fmt::format("{:#x} is past the end of {}", explanation.offset, reference.path),
-        .hint = "",
+        .hint = probe::HintForOffset(*file, explanation.offset),
         .metadata = {}};
   }
   explanation.symbol = probe::DescribePlace(*file, FileOffset{explanation.offset});

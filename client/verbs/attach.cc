@@ -89,7 +89,7 @@ void AddAttach(CLI::App& app, Invocation& invocation) {
                 return static_cast<int>(code.ok() ? *code : talk.Fail(code.error()));
               });
   AddProcessOptions(*verb, options->processes);
-  verb->add_flag("--follow", options->follow, "Follow forked children")
+  verb->add_flag("--follow", options->follow, "Follow forked children; not with --join or --maps")
       ->excludes("--join")
       ->excludes("--maps");
   AddDefinitionOptions(*verb, options->definitions);

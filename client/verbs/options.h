@@ -21,7 +21,8 @@ CLI::App* AddVerb(CLI::App& app, Invocation& invocation, const std::string& name
 CLI::Validator Positive();
 CLI::Validator Whole(uint64_t most = UINT64_MAX);
 CLI::Validator OneOf(std::vector<std::string> words);
-// Pids, separated by commas, into a vector of them.
+// Pids, separated by commas, into a vector of them; the name of that type.
+inline constexpr char kPidsType[] = "PID[,PID]";
 CLI::Option* AddPidsOption(CLI::App& verb, std::vector<int>& pids, const std::string& description);
 
 void AddDialectOption(CLI::App& verb, lang::Dialect& dialect);

@@ -16,18 +16,11 @@
 #include <utility>
 
 #include "base/file.h"
+#include "elf/usual_directories.h"
 #include "engine/sys/proc.h"
 
 namespace probed::probe {
 namespace {
-
-// Where a bare name is looked for when nothing of that name is mapped yet (probectl run): the
-// dynamic linker's directories on Debian, then those of programs.
-constexpr std::array<std::string_view, 7> kDirectories = {
-    "/usr/local/lib", "/usr/lib/x86_64-linux-gnu",
-    "/usr/lib64",     "/usr/lib",
-    "/usr/local/bin", "/usr/bin",
-    "/usr/sbin"};
 
 std::string_view BaseName(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
@@ -147,7 +140,7 @@ FileReference AddressSpace::Refer(const elf::Module& module) const {
 Result<FileReference> AddressSpace::Resolve(const std::string& path) const {
   if (path.find('/') == std::string::npos) {
     if (const auto* module = FindBaseName(path)) return Refer(*module);
-    for (std::string_view directory : kDirectories) {
+    for (std::string_view directory : elf::kUsualDirectories) {
       std::string candidate = fmt::format("{}/{}", directory, path);
       auto found = StatInRoot(pid_, candidate);  // /usr/lib/python3 is a directory
       if (found.ok() && S_ISREG(found->st_mode)) return Resolve(candidate);
