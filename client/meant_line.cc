@@ -29,6 +29,9 @@ constexpr char kOfSourceLines[] =
     "PATH:SYMBOL+OFFSET, as lines of source are not known here; of a program with debug "
     "information gdb -batch -ex 'info line FILE:LINE' PATH tells it";
 
+constexpr char kOfForms[] =
+    "p:GROUP/EVENT PATH:SYMBOL, r:... for returns; GROUP:EVENT is an event of the kernel's";
+
 bool IsOfAProbe(const std::string& kind) {
   return kind[0] == 'p' || kind[0] == 'r';
 }
@@ -196,6 +199,8 @@ void SuggestMeantLine(const std::vector<std::string>& lines, lang::Dialect diale
     if (tokens.size() > 1 && IsSourceLine(tokens[1])) error.error.hint = kOfSourceLines;
     if (tokens.size() == 1 && tokens[0].find(',') != std::string::npos)
       error.error.hint = EachOfItsOwn(tokens[0]);
+    if (error.error.reason == "UNKNOWN_KIND" && error.error.hint.empty())
+      error.error.hint = kOfForms;
     suggestions = MeantLine(line, dialect, program);
     if (suggestions.empty() && error.error.reason == "NO_TARGET") suggestions = AsEvent(tokens);
     if (!suggestions.empty()) return;

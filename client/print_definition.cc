@@ -20,6 +20,12 @@ bool IsKernelUprobe(const v1::Probe& probe) {
          lang::Classify(probe.definition()) == lang::LineDestination::kUser;
 }
 
+// Go's stand there without being asked to; a number behind r is refused beside the option.
+bool IsAskedAtRet(const v1::Probe& probe) {
+  const std::string& line = probe.definition();
+  return probe.at_ret() && line.find_first_of("0123456789") != 1;
+}
+
 std::string SelectionOptions(const v1::Probe& probe) {
   std::string options;
   if (!probe.filter().empty()) options += " --filter " + Quoted(probe.filter());
@@ -35,7 +41,7 @@ std::string Options(const v1::Probe& probe) {
   if (probe.dialect() == v1::DIALECT_KERNEL) options += " --dialect kernel";
   if (IsKernelUprobe(probe)) options += " --mechanism kernel";
   if (probe.no_optimization()) options += " --mechanism breakpoint";
-  if (probe.at_ret()) options += " --at-ret";
+  if (IsAskedAtRet(probe)) options += " --at-ret";
   if (probe.max_active() != 0) options += fmt::format(" --max-active {}", probe.max_active());
   if (probe.string_limit() != 0) options += fmt::format(" --string-limit {}", probe.string_limit());
   if (probe.force()) options += " --force";

@@ -70,6 +70,14 @@ TEST(MeantLine, EventsOfTheKernel) {
   EXPECT_EQ(meant("p:my/w ./x:main"), "");
 }
 
+TEST(MeantLine, FormsWhereNothingIsNear) {
+  RemoteError error;
+  error.error.reason = "UNKNOWN_KIND";
+  error.verdicts.push_back(VerdictOn("work", 0));
+  SuggestMeantLine({"work"}, Dialect::kExtended, "/bin/prog", error);
+  EXPECT_NE(error.error.hint.find("PATH:SYMBOL"), std::string::npos);
+}
+
 TEST(MeantLine, OneOptionForEachEvent) {
   RemoteError error;
   const std::string line = "sched:sched_switch,sched:sched_wakeup";

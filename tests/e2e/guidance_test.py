@@ -5,7 +5,9 @@ import re
 import shlex
 import signal
 import subprocess
+import tempfile
 import unittest
+from pathlib import Path
 
 from first_use_test import Case
 from support import elf, probectl
@@ -167,22 +169,21 @@ class SlowReader(Case):
     def test_it_is_told_that_the_rest_is_still_written(self):
         program = self.start(target("threads"), "2", "100000000", "wait")
         program.wait_for("ready")
+        log = tempfile.NamedTemporaryFile("r", prefix="probed-test-")
+        self.addCleanup(log.close)
         session = subprocess.Popen(
             [PROBECTL, "attach", "--pid", str(program.pid), "--duration", "1", "-e",
              f"p:f/step {target('threads')}:step"], env=probectl.environment(),
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.addCleanup(session.stderr.close)
+            stdout=subprocess.PIPE, stderr=log.fileno())
         self.addCleanup(session.stdout.close)
         self.addCleanup(session.wait)
         self.addCleanup(session.kill)
-        heard = []
-        while "attached to" not in "".join(heard):
-            heard.append(session.stderr.readline().decode())
+
+        def said():
+            return Path(log.name).read_text("utf-8")
+        wait_until(lambda: "attached to" in said(), 20, "it is attached")
         program.say("\n")
-        while "Ctrl-C gives up the rest" not in heard[-1]:
-            line = session.stderr.readline().decode()
-            self.assertTrue(line, heard)
-            heard.append(line)
+        wait_until(lambda: "Ctrl-C gives up the rest" in said(), 20, "it is told")
         session.send_signal(signal.SIGINT)
         self.assertEqual(session.wait(20), 130)
 
