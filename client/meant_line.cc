@@ -141,6 +141,16 @@ std::string WithProgram(std::vector<std::string> tokens, const std::string& prog
   return lang::JoinTokens(tokens);
 }
 
+// p:my/work prog:work, where nothing is mapped yet: the program that is about to be run.
+std::string WithPath(std::vector<std::string> tokens, const std::string& program) {
+  if (tokens.size() < 2 || program.empty()) return {};
+  std::string& place = tokens[1];
+  const size_t colon = place.find(':');
+  if (place.substr(0, colon) != program.substr(program.rfind('/') + 1)) return {};
+  place = lang::EscapePath(program) + place.substr(std::min(colon, place.size()));
+  return lang::JoinTokens(tokens);
+}
+
 // bpftrace's filters and actions have no place in a definition.
 std::vector<std::string> WithoutAction(std::vector<std::string> tokens) {
   const auto action = std::find_if(tokens.begin() + 1, tokens.end(), [](const std::string& token) {
@@ -203,6 +213,8 @@ void SuggestMeantLine(const std::vector<std::string>& lines, lang::Dialect diale
       error.error.hint = kOfForms;
     suggestions = MeantLine(line, dialect, program);
     if (suggestions.empty() && error.error.reason == "NO_TARGET") suggestions = AsEvent(tokens);
+    if (suggestions.empty() && error.error.reason == "FILE_NOT_FOUND")
+      suggestions = WithPath(tokens, program);
     if (!suggestions.empty()) return;
   }
 }

@@ -57,16 +57,6 @@ Result<Location> ParseLocation(const std::string& text) {
   return location;
 }
 
-Error NotFound(Error error, const std::string& path) {
-  if (!error.hint.empty()) return error;
-  const bool is_bare = path.find('/') == std::string::npos;
-  error.hint = is_bare
-                   ? "a path, or a name of a file that a target has mapped (--pid PID) or that is "
-                     "in the usual directories"
-                   : "another path; with --pid PID it is one of that process's own file system";
-  return error;
-}
-
 // As far as the place of its copy, which will be near, has no say in it.
 void ExplainSite(const arch::Instruction& instruction, RemoteAddr address,
                  Explanation& explanation) {
@@ -130,9 +120,7 @@ Result<Explanation> Engine::Explain(std::optional<TargetId> target, const std::s
   PROBED_TRY(auto space, target ? state_->ReadSpace(*target) : probe::AddressSpace::Read(pid));
   TargetNamespace names(pid, space, state_->files);
   Explanation explanation;
-  auto resolved = space.Resolve(location.path);
-  if (!resolved.ok()) return NotFound(std::move(resolved).error(), location.path);
-  const auto reference = std::move(resolved).value();
+  PROBED_TRY(auto reference, space.Resolve(location.path));
   PROBED_TRY(auto file, state_->files.Open(reference, sys::ProcPath(pid, "root")));
   explanation.path = reference.path;
   explanation.offset = location.number;

@@ -50,14 +50,6 @@ Error NothingToJoin() {
           .metadata = {}};
 }
 
-Error NothingDefined() {
-  return {.code = ErrorCode::kInvalidArgument,
-          .reason = "NOTHING_DEFINED",
-          .message = "there is no definition in what was given",
-          .hint = "-e 'p:my/open libc.so.6:open64', or a file with such lines",
-          .metadata = {}};
-}
-
 Result<ExitCode> Attach(const TraceOptions& options, const Invocation& invocation, Talk& talk) {
   bool tracing = options.has_definitions();
   PROBED_TRY(auto selection, SelectionOf(options.processes));

@@ -238,6 +238,14 @@ void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options) {
       ->type_name("N/s");
 }
 
+Error NothingDefined() {
+  return {.code = ErrorCode::kInvalidArgument,
+          .reason = "NOTHING_DEFINED",
+          .message = "there is no definition in what was given",
+          .hint = "-e 'p:my/open libc.so.6:open64', or a file with such lines",
+          .metadata = {}};
+}
+
 void AddRequireArmedOption(CLI::App& verb, DefinitionOptions& options) {
   verb.add_flag("--require-armed", options.require_armed,
                 "Refuse a definition whose file is not mapped instead of letting it wait");

@@ -44,6 +44,7 @@ struct DefinitionOptions {
   std::string sample;
   std::string rate;
 
+  bool are_given() const { return !expressions.empty() || !files.empty(); }
   // All lines; blank lines and comments are left out. Errors: a file that cannot be read,
   // NOT_UTF8 (the API carries UTF-8 only).
   Result<std::vector<std::string>> Lines() const;
@@ -54,6 +55,8 @@ struct DefinitionOptions {
                       RemoteError refusal) const;
 };
 void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options);
+// NOTHING_DEFINED.
+Error NothingDefined();
 // Not for `run`, whose program has mapped nothing yet.
 void AddRequireArmedOption(CLI::App& verb, DefinitionOptions& options);
 

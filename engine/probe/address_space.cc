@@ -26,6 +26,15 @@ std::string_view BaseName(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
+Error NotFound(Error error, const std::string& path) {
+  const bool is_bare = path.find('/') == std::string::npos;
+  error.hint = is_bare
+                   ? "a path, or a name of a file that a target has mapped (--pid PID) or that is "
+                     "in the usual directories"
+                   : "another path; with --pid PID it is one of that process's own file system";
+  return error;
+}
+
 // Follows symbolic links inside the root directory of the process, as the process would.
 Result<struct stat> StatInRoot(pid_t pid, const std::string& path) {
   PROBED_TRY(UniqueFd root, OpenFile(sys::ProcPath(pid, "root"), O_PATH | O_DIRECTORY));
@@ -158,7 +167,7 @@ Result<FileReference> AddressSpace::Resolve(const std::string& path) const {
     const bool out_of_reach = module.deleted || (module.inode != 0 && !status.ok());
     if (out_of_reach && module.path == path) return Refer(module);
   }
-  if (!status.ok()) return std::move(status).error();
+  if (!status.ok()) return NotFound(std::move(status).error(), path);
   if (!S_ISREG(status->st_mode)) {
     return Error{.code = ErrorCode::kInvalidArgument,
                  .reason = "NOT_A_REGULAR_FILE",

@@ -70,6 +70,15 @@ TEST(MeantLine, EventsOfTheKernel) {
   EXPECT_EQ(meant("p:my/w ./x:main"), "");
 }
 
+TEST(MeantLine, OfTheProgramThatIsAboutToBeRun) {
+  RemoteError error;
+  error.error.reason = "FILE_NOT_FOUND";
+  const std::string line = "p:a/b prog:work n=%di";
+  error.verdicts.push_back(VerdictOn(line, 6));
+  SuggestMeantLine({line}, Dialect::kExtended, "/opt/prog", error);
+  EXPECT_EQ(error.error.metadata["suggestions"], "p:a/b /opt/prog:work n=%di");
+}
+
 TEST(MeantLine, FormsWhereNothingIsNear) {
   RemoteError error;
   error.error.reason = "UNKNOWN_KIND";

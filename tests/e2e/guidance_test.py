@@ -118,10 +118,31 @@ class AtRet(Case):
             self.assertRegex(done.err, r"  why: NO_MAX_ACTIVE_AT_RET \(")
 
 
+class Nothing(Case):
+    def test_a_definition_of_nothing(self):
+        server = self.daemon()
+        program = self.counter()
+        self.assertEqual(server.run("attach", "--pid", str(program.pid)).code, 0)
+        done = server.run("define", "--pid", str(program.pid))
+        self.assertEqual(done.code, 2, done.err)
+        self.assertIn("why: NOTHING_DEFINED", done.err)
+        # What a script has saved may be empty.
+        self.assertEqual(server.run("define", "--pid", str(program.pid), "-f", "-", stdin="").code,
+                         0)
+
+    def test_a_bare_name_of_the_program_that_is_run(self):
+        path = target("counter")
+        done = probectl.probectl("run", "-e", f"p:e/w {path.name}:work", "--", str(path), "1")
+        self.assertEqual(done.code, 5, done.err)
+        self.assertIn(f"  did you mean: p:e/w {path}:work\n", done.err)
+
+
 class Try(Case):
     """Every one of these errors says what to try."""
 
     def test_places(self):
+        for words in (["explain", "--stats", "/nonexistent"], ["symbols", "--path", "/nonexistent"]):
+            self.assertRegex(probectl.probectl(*words).err, r"\n  try: .")
         for place in ("", "/nonexistent:x", "nonexistent:x", "0x12",
                       f"{target('counter')}:0xfffffff"):
             with self.subTest(place):
