@@ -96,7 +96,8 @@ class Refusals(Case):
                 if reason:
                     self.assertIn(reason, refused.err)
                 if message:
-                    self.assertIn(f"definition 2: {message} ({reason}, errno ", refused.err)
+                    self.assertIn(f"definition 2: {message}\n", refused.err)
+                    self.assertIn(f"  why: {reason} (errno=", refused.err)
                     command, caret = re.search(r"( +Command: .*)\n( +)\^", refused.err).groups()
                     self.assertEqual(len(caret), command.index(line) + column)
                 self.assert_nothing_left()
