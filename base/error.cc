@@ -73,11 +73,26 @@ std::string_view ErrorCodeName(ErrorCode code) {
   return "INTERNAL";
 }
 
+namespace {
+
+// What somebody can do about it who has done nothing wrong.
+std::string HintFor(int error_number) {
+  if (error_number == EMFILE)
+    return "a higher limit of open files for the program that says this: ulimit -n, or "
+           "LimitNOFILE= in its unit";
+  if (error_number == ENFILE)
+    return "a higher limit of open files for the machine: sysctl fs.file-max";
+  return {};
+}
+
+}  // namespace
+
 Error ErrnoError(int error_number, std::string_view what) {
   Error error;
   error.code = CodeOfErrno(error_number);
   error.reason = "SYSTEM_CALL_FAILED";
   error.message = std::string(what) + ": " + std::strerror(error_number);
+  error.hint = HintFor(error_number);
   error.metadata["errno"] = std::to_string(error_number);
   return error;
 }

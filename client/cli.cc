@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "client/command_line_error.h"
+#include "client/command_words.h"
 #include "client/invocation.h"
 #include "client/verbs/verbs.h"
 
@@ -35,7 +36,12 @@ std::vector<std::string> TakeArguments(int argc, char** argv, Invocation& invoca
   return own;
 }
 
-int Parse(CLI::App& app, const std::vector<std::string>& arguments) {
+int Parse(CLI::App& app, const std::vector<std::string>& typed) {
+  const std::vector<std::string> arguments = WithJoinedPids(app, typed);
+  if (auto missing = FindMissingValue(app, arguments)) {
+    Talk talk(Color::kAuto, false);
+    return static_cast<int>(talk.Fail(*missing));
+  }
   try {
     // The order in which CLI11 takes a vector.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));

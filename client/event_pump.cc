@@ -217,8 +217,19 @@ bool EventPump::WaitAllGone(std::chrono::milliseconds at_most) {
   return changed_.wait_for(lock, at_most, [this] { return all_gone_ || stream_ended_; });
 }
 
+bool EventPump::WaitEnded(std::chrono::milliseconds at_most) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, at_most, [this] { return stream_ended_.load(); });
+}
+
 Reply<void> EventPump::Stop() {
+  constexpr std::chrono::milliseconds kPatience{500};
   stream_->Cancel();
+  if (!WaitEnded(kPatience)) {
+    talk_.Note(
+        "our output is read slowly: what was received of the events is still being written; Ctrl-C "
+        "gives up the rest");
+  }
   if (thread_.joinable()) thread_.join();
   return end_;
 }

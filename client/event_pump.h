@@ -85,6 +85,7 @@ class EventPump {
   void StopWaitingFor(const std::string& target, v1::TargetChange::Change why);
   void Flush();
   void Wake();
+  bool WaitEnded(std::chrono::milliseconds at_most);
 
   std::unique_ptr<EventStream> stream_;
   Options options_;

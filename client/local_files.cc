@@ -3,6 +3,9 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <string_view>
+
+#include "elf/usual_directories.h"
 
 namespace probed::client {
 namespace {
@@ -12,16 +15,28 @@ std::string HintFor(const std::string& path) {
   if (path.find('/') != std::string::npos) return {};
   return "'" + path +
          "' is a bare name: it means the file of that name that a target has mapped, and 'check' "
-         "has "
-         "no target. Write the file's path, or ask a target: probectl define --pid PID --dry-run.";
+         "has no target, nor is there one in the usual directories. Write the file's path, or ask "
+         "a target: probectl define --pid PID --dry-run.";
 }
 
 }  // namespace
 
+std::string LocalFiles::Find(const std::string& path) const {
+  struct stat status {};
+  const bool is_bare = !path.empty() && path.find('/') == std::string::npos;
+  if (dialect_ == lang::Dialect::kKernel || !is_bare || ::stat(path.c_str(), &status) == 0)
+    return path;
+  for (const std::string_view directory : elf::kUsualDirectories) {
+    std::string candidate = std::string(directory) + "/" + path;
+    if (::stat(candidate.c_str(), &status) == 0 && S_ISREG(status.st_mode)) return candidate;
+  }
+  return path;
+}
+
 lang::FileLookup LocalFiles::Lookup(const std::string& path) {
   lang::FileLookup lookup;
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
+  if (::stat(Find(path).c_str(), &status) != 0) {
     lookup.error_number = errno;
     lookup.hint = HintFor(path);
     return lookup;
@@ -34,7 +49,7 @@ lang::FileLookup LocalFiles::Lookup(const std::string& path) {
 
 Result<std::shared_ptr<const elf::File>> LocalFiles::Open(const std::string& path) {
   if (auto found = open_.find(path); found != open_.end()) return found->second;
-  PROBED_TRY(auto file, elf::File::Open(path));
+  PROBED_TRY(auto file, elf::File::Open(Find(path)));
   open_.emplace(path, file);
   return file;
 }

@@ -1,8 +1,11 @@
 #include "client/meant_line.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -25,6 +28,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kKinds = 
 constexpr char kOfSourceLines[] =
     "PATH:SYMBOL+OFFSET, as lines of source are not known here; of a program with debug "
     "information gdb -batch -ex 'info line FILE:LINE' PATH tells it";
+
+constexpr char kOfForms[] =
+    "p:GROUP/EVENT PATH:SYMBOL, r:... for returns; GROUP:EVENT is an event of the kernel's";
 
 bool IsOfAProbe(const std::string& kind) {
   return kind[0] == 'p' || kind[0] == 'r';
@@ -99,13 +105,49 @@ std::string WithBlank(const std::vector<std::string>& tokens, const std::string&
   return IsPlaceInAFile(place, program) ? tokens[0].substr(0, 1) + " " + place : "";
 }
 
+// 0x12, which alone is an address of the kernel's; those that the kernel has are longer.
+bool IsFileOffset(const std::string& place) {
+  constexpr size_t kMostDigits = 12;
+  return place.starts_with("0x") && place.size() <= 2 + kMostDigits &&
+         place.find_first_not_of("0123456789abcdefABCDEF", 2) == std::string::npos;
+}
+
+// sched/sched_switch and sched_switch, where no process is named: events of the kernel's.
+std::string AsEvent(const std::vector<std::string>& tokens) {
+  if (tokens.size() != 1 || !IsName(tokens[0])) return {};
+  const size_t slash = tokens[0].find('/');
+  if (slash == std::string::npos) return "*:" + tokens[0];
+  return tokens[0].substr(0, slash) + ":" + tokens[0].substr(slash + 1);
+}
+
+// sched:sched_switch,sched:sched_wakeup, as perf has it.
+std::string EachOfItsOwn(const std::string& line) {
+  std::istringstream parts(line);
+  std::string hint = "one -e for each:";
+  for (std::string part; std::getline(parts, part, ',');)
+    hint += fmt::format(" -e '{}'", part);
+  return hint;
+}
+
 // p:my/work work: a function without its file is the kernel's.
 std::string WithProgram(std::vector<std::string> tokens, const std::string& program) {
   std::string& place = tokens[1];
-  const bool is_name = place.find_first_of("/:") == std::string::npos &&
-                       (place[0] == '_' || std::isalpha(static_cast<unsigned char>(place[0])) != 0);
+  const bool is_name =
+      place.find_first_of("/:") == std::string::npos &&
+      (place[0] == '_' || std::isalpha(static_cast<unsigned char>(place[0])) != 0 ||
+       IsFileOffset(place));
   if (!is_name || (tokens.size() > 2 && IsPlaceInAFile(tokens[2], program))) return {};
   place = (program.empty() ? "PATH" : lang::EscapePath(program)) + ":" + place;
+  return lang::JoinTokens(tokens);
+}
+
+// p:my/work prog:work, where nothing is mapped yet: the program that is about to be run.
+std::string WithPath(std::vector<std::string> tokens, const std::string& program) {
+  if (tokens.size() < 2 || program.empty()) return {};
+  std::string& place = tokens[1];
+  const size_t colon = place.find(':');
+  if (place.substr(0, colon) != program.substr(program.rfind('/') + 1)) return {};
+  place = lang::EscapePath(program) + place.substr(std::min(colon, place.size()));
   return lang::JoinTokens(tokens);
 }
 
@@ -165,7 +207,14 @@ void SuggestMeantLine(const std::vector<std::string>& lines, lang::Dialect diale
                     [&](const v1::LineVerdict& verdict) { return verdict.command() == command; });
     if (!is_refused && !error.verdicts.empty()) continue;
     if (tokens.size() > 1 && IsSourceLine(tokens[1])) error.error.hint = kOfSourceLines;
+    if (tokens.size() == 1 && tokens[0].find(',') != std::string::npos)
+      error.error.hint = EachOfItsOwn(tokens[0]);
+    if (error.error.reason == "UNKNOWN_KIND" && error.error.hint.empty())
+      error.error.hint = kOfForms;
     suggestions = MeantLine(line, dialect, program);
+    if (suggestions.empty() && error.error.reason == "NO_TARGET") suggestions = AsEvent(tokens);
+    if (suggestions.empty() && error.error.reason == "FILE_NOT_FOUND")
+      suggestions = WithPath(tokens, program);
     if (!suggestions.empty()) return;
   }
 }

@@ -29,6 +29,12 @@ std::string Place(const v1::Site& site) {
   return fmt::format("{}:0x{:x}", site.module(), site.offset());
 }
 
+// A probe that is in no memory has no mechanism.
+std::string_view HowItStands(const v1::Probe& probe) {
+  return probe.mechanism() == v1::MECHANISM_UNSPECIFIED ? Word(probe.state())
+                                                        : Word(probe.mechanism());
+}
+
 }  // namespace
 
 std::string ProbeLine(const v1::Probe& probe) {
@@ -119,7 +125,7 @@ std::string ProfileLine(const v1::Probe& probe) {
   const std::string& place = probe.path().empty() ? probe.symbol() : probe.path();
   std::string line =
       lang::FormatProfileLine(place, probe.event(), counters.hits()) +
-      fmt::format(" {:15} {:15}  {}", counters.missed(), counters.lost(), Word(probe.mechanism()));
+      fmt::format(" {:15} {:15}  {}", counters.missed(), counters.lost(), HowItStands(probe));
   if (counters.unwound() != 0) line += fmt::format("  unwound {}", counters.unwound());
   return line + DroppedOnPurpose(probe);
 }

@@ -64,13 +64,13 @@ std::string DescribeVerdict(const v1::LineVerdict& verdict) {
   std::string what = verdict.has_message() ? verdict.message() : verdict.explanation();
   std::string part = verdict.in_filter() ? "filter" : "definition";
   if (!verdict.in_filter() || verdict.line() > 0) part += fmt::format(" {}", verdict.line() + 1);
-  std::string text =
-      fmt::format("{}: {} ({}, errno {})\n", part, what, verdict.reason(), verdict.error_number());
+  std::string text = fmt::format("{}: {}\n", part, what);
   text += fmt::format("  Command: {}\n", verdict.command());
   if (verdict.has_caret()) text += fmt::format("{:{}}^\n", "", 11 + verdict.caret());
   if (verdict.has_message() && !verdict.explanation().empty() && verdict.explanation() != what) {
     text += fmt::format("  {}\n", verdict.explanation());
   }
+  text += fmt::format("  why: {} (errno={})\n", verdict.reason(), verdict.error_number());
   return text;
 }
 

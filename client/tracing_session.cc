@@ -289,21 +289,25 @@ void TracingSession::TellSlowProbes() {
 void TracingSession::TellIfSlow(const v1::Probe& probe) {
   const bool is_trap =
       probe.mechanism() == v1::MECHANISM_BOOSTED || probe.mechanism() == v1::MECHANISM_UNOPTIMIZED;
-  const bool is_told = slow_.size() > kMostTold || slow_.contains(probe.name());
-  if (!is_trap || is_told || probe.undecided() || probe.state() != v1::Probe::STATE_ARMED) return;
+  // Of processes that come and go one stands for all.
+  const std::string key = others_come_ ? probe.definition() + probe.reason() : probe.name();
+  const bool is_told = slow_.size() > kMostTold || slow_.contains(key);
+  if (!is_trap || is_told || probe.undecided() || probe.no_optimization() ||
+      probe.state() != v1::Probe::STATE_ARMED)
+    return;
   const bool is_ours = std::any_of(probes_.begin(), probes_.end(), [&](const v1::Probe& one) {
     return one.name() == probe.name();
   });
   if (!is_ours) return;
-  slow_.insert(probe.name());
+  slow_.insert(key);
   if (slow_.size() > kMostTold) {
     talk_.Note("more probes are not jumps: 'probectl explain PLACE' tells why");
     return;
   }
-  talk_.Note(fmt::format("{}:{}/{} is no jump but {} ({}): {}",
+  talk_.Note(fmt::format("{}:{}/{}{} is no jump but {} ({}): {}",
                          probe.kind() == v1::PROBE_KIND_RETURN ? 'r' : 'p', probe.group(),
-                         probe.event(), Meaning(probe.mechanism()), Word(probe.mechanism()),
-                         probe.reason()));
+                         probe.event(), PlaceOf(probe), Meaning(probe.mechanism()),
+                         Word(probe.mechanism()), probe.reason()));
 }
 
 void TracingSession::DrainEnded() {

@@ -96,7 +96,7 @@ class TracingSession {
   std::optional<RemoteError> not_left_;
   std::set<std::string> deleted_;  // probes, by somebody else
   bool daemon_ended_ = false;
-  std::set<std::string> slow_;  // probes that were told
+  std::set<std::string> slow_;  // that were told: probes, or what several have in common
   UnseenReturns unseen_returns_;
   bool all_decided_ = false;
   int looks_ = 0;

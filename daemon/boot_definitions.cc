@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "engine/lang/definition_set.h"
+#include "engine/lang/line.h"
 
 namespace probed::daemon {
 namespace {
@@ -36,6 +37,17 @@ void Define(engine::Engine& engine, engine::TargetId target, const std::string& 
     spdlog::warn("definition '{}': {}", line, outcome.error().ToString());
   else if (!outcome->errors.empty())
     spdlog::warn("definition '{}': {}", line, outcome->errors[0].error.ToString());
+}
+
+// As the kernel reads them: user code is named by a path, MODULE:SYMBOL is the kernel's. But names
+// of modules have no dots (scripts/Makefile.lib makes C tokens of them).
+bool IsInKernel(const std::string& line) {
+  const auto destination = lang::Classify(line, lang::Dialect::kKernel);
+  const auto tokens = lang::Tokenize(line);
+  const std::string place = tokens.size() > 1 ? tokens[1] : "";
+  const bool names_a_file =
+      place.find('.') < place.find(':') && place.find(':') != std::string::npos;
+  return destination == lang::LineDestination::kKernel && !names_a_file;
 }
 
 }  // namespace
@@ -68,12 +80,9 @@ Result<std::vector<std::string>> ReadDefinitionFiles(const std::string& director
   return lines;
 }
 
-// As the kernel reads them: user code is named by a path, MODULE:SYMBOL is the kernel's.
 BootDefinitions::BootDefinitions(const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) {
-    const auto destination = lang::Classify(line, lang::Dialect::kKernel);
-    (destination == lang::LineDestination::kKernel ? kernel_ : user_).push_back(line);
-  }
+  for (const std::string& line : lines)
+    (IsInKernel(line) ? kernel_ : user_).push_back(line);
 }
 
 void BootDefinitions::DefineInKernel(engine::Engine& engine) const {

@@ -126,9 +126,11 @@ int GiveBack(engine::Engine& engine) {
   }
   if (!AreSame(first, report.errors)) Print(report.errors);
   if (report.processes > 0) {
-    fmt::print(stderr, "probed guard: the daemon died; gave back {}: {}, {}\n",
-               Plural(report.processes, "process"), Plural(report.sites, "site"),
-               Plural(report.returns, "return"));
+    // Those of jumps stay hijacked: the program's own copy of our code gives them back.
+    const std::string returns =
+        report.returns == 0 ? "" : ", " + Plural(report.returns, "return address");
+    fmt::print(stderr, "probed guard: the daemon died; gave back {}: {}{}\n",
+               Plural(report.processes, "process"), Plural(report.sites, "site"), returns);
   }
   if (!report.errors.empty()) return 1;  // the next daemon tries again
   RemoveJournal(kJournalFd);

@@ -32,6 +32,9 @@ using event::TargetId;
 // What probes in the kernel belong to.
 inline constexpr TargetId kKernelTarget{};
 
+// Bytes.
+inline constexpr uint32_t kDefaultStringLimit = 4096;
+
 using probe::DetachReport;
 using probe::Mechanism;
 using probe::MechanismName;
@@ -52,6 +55,12 @@ struct ProbeInfo {
   ring::Sampling sampling{};
   bool at_ret = false;           // it stands on its function's ret instructions
   std::string unseen_returns{};  // how its function is left without them, in words
+  // What it was created with, beside its line.
+  lang::Dialect dialect = lang::Dialect::kExtended;
+  uint32_t max_active = 0;    // 0: the line says it, or nobody
+  uint32_t string_limit = 0;  // 0: the default
+  bool force = false;
+  bool optimize = true;
   ProbeState state = ProbeState::kPending;
   Mechanism mechanism = Mechanism::kNone;
   std::string reason;      // why this mechanism and not a better one, or why pending
@@ -109,14 +118,14 @@ struct CreateOptions {
   bool enable = true;
   bool force = false;  // allow an offset inside an instruction
   bool validate_only = false;
-  bool require_armed = false;    // a definition whose file is not mapped is an error, not pending
-  uint32_t max_active = 0;       // default for return probes; 0 = built-in
-  uint32_t string_limit = 4096;  // up to 1 MiB
-  std::string filter{};          // of every probe of the request; empty or "0": none
-  bool at_ret = false;           // return probes stand on ret instructions
-  bool optimize = true;          // a jump may take the breakpoint's place
-  ring::Sampling sampling{};     // of hits that pass the filter
-  bool in_kernel = false;        // user-side lines, too, become probes of the kernel's
+  bool require_armed = false;  // a definition whose file is not mapped is an error, not pending
+  uint32_t max_active = 0;     // default for return probes; 0 = built-in
+  uint32_t string_limit = kDefaultStringLimit;  // up to 1 MiB
+  std::string filter{};                         // of every probe of the request; empty or "0": none
+  bool at_ret = false;                          // return probes stand on ret instructions
+  bool optimize = true;                         // a jump may take the breakpoint's place
+  ring::Sampling sampling{};                    // of hits that pass the filter
+  bool in_kernel = false;  // user-side lines, too, become probes of the kernel's
 };
 
 struct LineError {
@@ -182,6 +191,8 @@ struct Explanation {
   bool on_boundary = true;
   Mechanism mechanism = Mechanism::kNone;
   std::string reason;
+  // What a return probe at this place would be, in words, and one that stands on ret instructions.
+  std::string return_probe{}, at_ret{};
 };
 
 // How a jump to a detour would replace the instruction, by its code alone.

@@ -15,6 +15,7 @@
 #include "engine/probe/generated_code.h"
 #include "engine/probe/judge.h"
 #include "engine/probe/planner.h"
+#include "engine/return_explanation.h"
 #include "engine/sys/proc.h"
 #include "engine/target_namespace.h"
 
@@ -80,6 +81,9 @@ void ExplainInstruction(const elf::File& file, Explanation& explanation) {
   }
   probe::Boundaries boundaries;
   explanation.on_boundary = boundaries.At(file, *address) != probe::Boundary::kInside;
+  ReturnExplanation of_return = ExplainReturn(file, offset, boundaries);
+  explanation.return_probe = std::move(of_return.probe);
+  explanation.at_ret = std::move(of_return.at_ret);
   auto instruction = probe::DecodeForProbe(code, address->value);
   if (!instruction.ok()) {
     explanation.reason = instruction.error().message;
@@ -129,7 +133,7 @@ Result<Explanation> Engine::Explain(std::optional<TargetId> target, const std::s
         .code = ErrorCode::kInvalidArgument,
         .reason = "OFFSET_PAST_EOF",
         .message = fmt::format("{:#x} is past the end of {}", explanation.offset, reference.path),
-        .hint = "",
+        .hint = probe::HintForOffset(*file, explanation.offset),
         .metadata = {}};
   }
   explanation.symbol = probe::DescribePlace(*file, FileOffset{explanation.offset});

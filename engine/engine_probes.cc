@@ -15,12 +15,12 @@ namespace {
 
 using ProbeList = std::vector<std::shared_ptr<probe::Probe>>;
 
-Error ProbeNotFound(ProbeId id) {
+Error ProbeNotFound() {
   return Error{.code = ErrorCode::kNotFound,
                .reason = "PROBE_NOT_FOUND",
-               .message = fmt::format("there is no probe {}", id),
-               .hint = "",
-               .metadata = {{"probe", std::to_string(id)}}};
+               .message = "a probe that was named is there no more: it has just been deleted",
+               .hint = "try again; 'probectl list' shows what there is",
+               .metadata = {}};
 }
 
 Error TooManyProbes(uint32_t limit) {
@@ -196,7 +196,7 @@ Result<ProbeInfo> Engine::GetProbe(ProbeId id) {
   if (auto in_kernel = state_->kernel.Find(id)) return state_->Describe(*in_kernel);
   return state_->RunCounted([&]() -> Result<ProbeInfo> {
     auto found = state_->probes.find(id);
-    if (found == state_->probes.end()) return ProbeNotFound(id);
+    if (found == state_->probes.end()) return ProbeNotFound();
     auto group = found->second->group.lock();
     auto sites = group ? State::IndexSites(*group) : State::SiteIndex{};
     return state_->Describe(*found->second, sites);
@@ -210,7 +210,7 @@ Result<Engine::State::ProbesByGroup> Engine::State::Collect(const std::vector<Pr
   for (ProbeId id : ids) {
     auto found = probes.find(id);
     auto group = found == probes.end() ? nullptr : found->second->group.lock();
-    if (!group) return ProbeNotFound(id);
+    if (!group) return ProbeNotFound();
     if (seen.insert(id).second) by_group[group].push_back(found->second);
   }
   return by_group;
@@ -265,7 +265,7 @@ std::optional<LineError> Engine::SetFilter(ProbeId id, const std::string& filter
     return found == state_->probes.end() ? nullptr : found->second;
   });
   if (!probe)
-    return LineError{.line = 0, .error = ProbeNotFound(id), .verdict = {}, .in_filter = false};
+    return LineError{.line = 0, .error = ProbeNotFound(), .verdict = {}, .in_filter = false};
   auto compiled = MakeFilter(*probe, filter);
   if (!compiled) return std::move(compiled).error();
   Status synced = state_->Run([&] {

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/probe/detacher.h"
 #include "engine/probe/fork.h"
 #include "engine/probe/generated_code.h"
 #include "engine/probe/judge.h"
+#include "engine/probe_request.h"
 #include "engine/sys/proc.h"
 
 namespace probed::engine {
@@ -22,16 +24,22 @@ kernel::Owner Ourselves() {
   return {.pid = getpid(), .start_ticks = stat.ok() ? stat->start_ticks : 0};
 }
 
-// As ListSites has them: entry and return probes of one address have one each; breakpoints that the
-// engine needs for itself have none.
+// By option; what its line says is in its line.
+uint32_t AskedMaxActive(const probe::Probe& probe) {
+  const uint32_t number = probe.options.max_active;
+  const bool is_asked = probe.definition->max_active == 0 && number != kDefaultMaxActive;
+  return probe.hijacks() && is_asked ? number : 0;
+}
+
+uint32_t AskedStringLimit(const probe::Probe& probe) {
+  const uint32_t limit = probe.options.limits.max_string;
+  return limit == kDefaultStringLimit ? 0 : limit;
+}
+
 uint32_t CountListed(const probe::SiteTable& sites) {
   uint32_t count = 0;
-  for (const probe::Site* site : sites.Sorted()) {
-    for (const auto kind : {lang::ProbeKind::kEntry, lang::ProbeKind::kReturn}) {
-      count += std::any_of(site->probes().begin(), site->probes().end(),
-                           [kind](const auto& probe) { return probe->definition->kind == kind; });
-    }
-  }
+  for (const probe::Site* site : sites.Sorted())
+    count += probe::CountListed(*site);
   return count;
 }
 
@@ -169,6 +177,11 @@ ProbeInfo Engine::State::Describe(const probe::Probe& probe, const SiteIndex& si
                  .sampling = probe.selection.sampling,
                  .at_ret = !probe.return_instructions.empty(),
                  .unseen_returns = probe.unseen_returns,
+                 .dialect = probe.dialect,
+                 .max_active = AskedMaxActive(probe),
+                 .string_limit = AskedStringLimit(probe),
+                 .force = probe.options.force,
+                 .optimize = probe.options.optimize,
                  .state = probe.state(),
                  .mechanism = Mechanism::kNone,
                  .reason = probe.obstacle,

@@ -29,13 +29,15 @@ LineError Refuse(size_t line, Error error) {
 }
 
 Error NeedsAProcess() {
-  return Error{.code = ErrorCode::kInvalidArgument,
-               .reason = "NO_TARGET",
-               .message = "this definition names a file, and no process was named",
-               .hint =
-                   "--pid PID with 'attach', or --mechanism kernel for a kernel uprobe in every "
-                   "process",
-               .metadata = {}};
+  return Error{
+      .code = ErrorCode::kInvalidArgument,
+      .reason = "NO_TARGET",
+      .message =
+          "this names nothing of the kernel's, and no process was named in which it could be",
+      .hint =
+          "--pid PID with 'attach', or --mechanism kernel for a kernel uprobe in every "
+          "process",
+      .metadata = {}};
 }
 
 Error NeedsAFile() {

@@ -13,9 +13,6 @@
 namespace probed::engine {
 namespace {
 
-// Deep recursion is common, and an outstanding return costs us about 100 bytes.
-constexpr uint32_t kDefaultMaxActive = 65'536;
-
 Error Refusal(ErrorCode code, std::string reason, std::string message, std::string hint) {
   return Error{.code = code,
                .reason = std::move(reason),
@@ -149,6 +146,12 @@ Status ProbeRequest::JudgeFile(probe::Probe& probe) {
   probe.file = file;
   probe.code = probe::CodeAt(*file, FileOffset{definition.offset});
   if (!probe::StandsAtRet(*file, definition, probe.options)) return {};
+  if (probe.options.at_ret && (definition.max_active != 0 || options_.max_active != 0)) {
+    return Refusal(
+        ErrorCode::kInvalidArgument, "NO_MAX_ACTIVE_AT_RET",
+        "a return probe on ret instructions counts no calls, which max-active would limit",
+        "leave out --max-active (or the number behind r), or --at-ret");
+  }
   PROBED_TRY(auto returns, probe::FindReturnInstructions(*file, definition));
   probe.return_instructions = std::move(returns.offsets);
   probe.unseen_returns = std::move(returns.unseen);

@@ -14,6 +14,10 @@
 
 namespace probed::engine {
 
+// Outstanding returns of a probe for which nobody says it. Deep recursion is common, and each costs
+// us about 100 bytes.
+inline constexpr uint32_t kDefaultMaxActive = 65'536;
+
 // What a line that the language refuses is as an Error.
 Error ErrorOf(const lang::Verdict& verdict);
 

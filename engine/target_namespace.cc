@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/plural.h"
 #include "elf/go_functions.h"
 #include "engine/probe/ifunc.h"
 #include "engine/sys/proc.h"
@@ -53,6 +54,11 @@ std::string TargetNamespace::HintFor(const std::string& path) const {
   if (path.find('/') != std::string::npos)
     return "A relative path begins in a directory that the daemon does not know: write the whole "
            "path.";
+  if (before_exec_)
+    return fmt::format(
+        "The program has not begun, and in the usual directories there is no file called {}: one "
+        "that it loads later is named by its whole path.",
+        path);
   std::string hint = fmt::format(
       "The process has no file called {} mapped, nor is there one in the usual directories", path);
   for (const auto& module : space_.map().modules()) {
@@ -164,7 +170,7 @@ Result<uint64_t> TargetNamespace::ResolveSymbol(const std::string& path, const s
     return Error{.code = ErrorCode::kInvalidArgument,
                  .reason = "OFFSET_PAST_EOF",
                  .message = fmt::format("{}+{:#x} is not in {}", symbol, addend, path),
-                 .hint = "",
+                 .hint = fmt::format("{} has {}", symbol, Plural(found.size, "byte")),
                  .metadata = {}};
   };
   auto result = resolve();

@@ -50,14 +50,6 @@ Error NothingToJoin() {
           .metadata = {}};
 }
 
-Error NothingDefined() {
-  return {.code = ErrorCode::kInvalidArgument,
-          .reason = "NOTHING_DEFINED",
-          .message = "there is no definition in what was given",
-          .hint = "-e 'p:my/open libc.so.6:open64', or a file with such lines",
-          .metadata = {}};
-}
-
 Result<ExitCode> Attach(const TraceOptions& options, const Invocation& invocation, Talk& talk) {
   bool tracing = options.has_definitions();
   PROBED_TRY(auto selection, SelectionOf(options.processes));
@@ -89,7 +81,7 @@ void AddAttach(CLI::App& app, Invocation& invocation) {
                 return static_cast<int>(code.ok() ? *code : talk.Fail(code.error()));
               });
   AddProcessOptions(*verb, options->processes);
-  verb->add_flag("--follow", options->follow, "Follow forked children")
+  verb->add_flag("--follow", options->follow, "Follow forked children; not with --join or --maps")
       ->excludes("--join")
       ->excludes("--maps");
   AddDefinitionOptions(*verb, options->definitions);

@@ -24,7 +24,7 @@ int Check(const CheckOptions& options, Talk& talk) {
   if (!bytes.ok()) return static_cast<int>(talk.Fail(bytes.error()));
   auto output = Output::Open(options.output);
   if (!output.ok()) return static_cast<int>(talk.Fail(output.error()));
-  LocalFiles files;
+  LocalFiles files(options.dialect);
   bool all_ok = Judge(options.dialect, IsKernelEvent).JudgeAll(*bytes, files, output->buffer());
   output->Flush();
   return static_cast<int>(all_ok ? ExitCode::kOk : ExitCode::kFailure);

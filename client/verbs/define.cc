@@ -22,6 +22,7 @@ struct DefineOptions {
 };
 
 ExitCode Define(const DefineOptions& options, Api& api, Talk& talk) {
+  if (!options.definitions.are_given()) return talk.Fail(NothingDefined());
   auto lines = options.definitions.Lines();
   if (!lines.ok()) return talk.Fail(lines.error());
   auto target = FindTarget(api, options.target);

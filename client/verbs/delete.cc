@@ -23,10 +23,13 @@ ExitCode Delete(const DeleteOptions& options, Api& api, Talk& talk) {
   std::vector<std::string> selectors;
   for (const auto& probe : options.probes)
     selectors.push_back(AbsoluteLine(probe, lang::Dialect::kExtended));
-  auto names = SelectProbes(api, *parent, selectors);
-  if (!names) return talk.Fail(names.error());
-  if (auto deleted = api.DeleteProbes(*names); !deleted) return talk.Fail(deleted.error());
-  talk.Note(Plural(names->size(), "probe") + " deleted");
+  size_t count = 0;
+  auto deleted = ChangeSelected(api, *parent, selectors, [&](const auto& names) {
+    count = names.size();
+    return api.DeleteProbes(names);
+  });
+  if (!deleted) return talk.Fail(deleted.error());
+  talk.Note(Plural(count, "probe") + " deleted");
   return ExitCode::kOk;
 }
 

@@ -70,10 +70,14 @@ ExitCode Detach(const DetachOptions& options, Api& api, Talk& talk) {
   }
   for (int pid : options.pids) {
     auto name = FindTarget(api, {.pid = pid, .name = {}});
-    if (name)
+    if (name) {
       names.push_back(*name);
-    else
+    } else {
+      if (name.error().error.reason == kNotAttached)
+        name.error().error.hint =
+            "nothing of ours is in it; 'probectl targets' lists what is attached";
       count(talk.Fail(name.error()));
+    }
   }
   for (const auto& name : names)
     count(DetachOne(name, api, talk));

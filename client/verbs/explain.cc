@@ -47,6 +47,8 @@ std::string Json(const v1::ExplainLocationResponse& place) {
     json.String(instruction);
   json.EndArray();
   json.Key("no_jump").String(place.no_jump());
+  json.Key("return_probe").String(place.return_probe());
+  json.Key("at_ret").String(place.at_ret());
   json.EndObject();
   return line;
 }
@@ -68,6 +70,8 @@ std::string Text(const v1::ExplainLocationResponse& place) {
         fmt::format("\n  detour by    {} over {}", place.tactic(), fmt::join(place.region(), "; "));
   }
   if (!place.no_jump().empty()) text += fmt::format("\n  no jump      {}", place.no_jump());
+  if (!place.return_probe().empty()) text += "\n  return probe " + place.return_probe();
+  if (!place.at_ret().empty()) text += "\n  --at-ret     " + place.at_ret();
   return text;
 }
 

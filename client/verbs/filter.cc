@@ -49,6 +49,8 @@ ExitCode Set(const std::vector<std::string>& names, const std::string& filter, A
     auto changed = api.SetFilter(name, filter);
     if (changed) {
       ++set;
+    } else if (IsDeleted(changed.error()) && names.size() > 1) {
+      talk.Note("one of them has been deleted meanwhile");
     } else {
       worst = talk.Fail(changed.error());
     }

@@ -12,10 +12,12 @@ namespace {
 
 RemoteError NotAttached(int pid) {
   return {.error = {.code = ErrorCode::kNotFound,
-                    .reason = "NOT_ATTACHED",
+                    .reason = kNotAttached,
                     .message = fmt::format("process {} is not attached", pid),
-                    .hint = fmt::format(
-                        "probectl attach --pid {}; 'probectl targets' lists what is", pid),
+                    .hint = pid == 1 ? "init never is; 'probectl targets' lists what is"
+                                     : fmt::format("probectl attach --pid {}; 'probectl targets' "
+                                                   "lists what is",
+                                                   pid),
                     .metadata = {}},
           .verdicts = {}};
 }
@@ -88,6 +90,10 @@ bool BodyMatches(std::string_view wanted, std::string_view body) {
 }
 
 }  // namespace
+
+bool IsDeleted(const RemoteError& refusal) {
+  return refusal.error.reason == "PROBE_NOT_FOUND";
+}
 
 Reply<std::string> FindTarget(Api& api, const TargetOption& option) {
   if (option.pid == 0) return option.name;

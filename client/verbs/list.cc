@@ -4,6 +4,7 @@
 #include <set>
 
 #include "client/lines.h"
+#include "client/print_definition.h"
 #include "client/print_probe.h"
 #include "client/verbs/connect.h"
 #include "client/verbs/find_target.h"
@@ -21,7 +22,7 @@ struct ListOptions {
 
 std::string LineOf(const v1::Probe& probe, const ListOptions& options) {
   if (options.json) return ProbeJson(probe);
-  return options.definitions ? probe.definition() : ProbeLine(probe);
+  return options.definitions ? DefinitionLines(probe) : ProbeLine(probe);
 }
 
 // Of targets that have ended the daemon keeps the last counters, which 'profile' shows.
@@ -59,7 +60,8 @@ void AddList(CLI::App& app, Invocation& invocation) {
       app, invocation, "list", "List probes: name, state, mechanism, definition.", List);
   AddTargetOption(*verb, options->target);
   verb->add_flag("--definitions", options->definitions,
-                 "Only the definitions, as uprobe_events shows them; 'define -f' takes them back");
+                 "Only the definitions, as uprobe_events shows them, for 'define -f'; options of "
+                 "'define' that belong to one are in a comment above it");
   AddJsonOption(*verb, options->json);
 }
 

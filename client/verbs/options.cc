@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <charconv>
 #include <climits>
+#include <cmath>
 #include <map>
 #include <optional>
+#include <sstream>
 
 #include "client/input.h"
 #include "client/json_writer.h"
@@ -124,6 +126,21 @@ CLI::Validator NumberWith(const std::string& prefix, const std::string& suffix) 
       "");
 }
 
+// Also as pidof(1) prints several, with blanks between them.
+void AppendPids(const std::string& list, std::vector<int>& pids) {
+  const auto refuse = [](const std::string& why) { throw CLI::ValidationError("--pid", why); };
+  std::istringstream parts(list + ",");
+  for (std::string part; std::getline(parts, part, ',');) {
+    std::istringstream words(part);
+    std::string pid;
+    if (!(words >> pid)) refuse(fmt::format("a pid is missing in \"{}\"", list));
+    do {
+      if (const auto why = Whole(INT_MAX)(pid); !why.empty()) refuse(why);
+      pids.push_back(std::stoi(pid));
+    } while (words >> pid);
+  }
+}
+
 }  // namespace
 
 CLI::App* AddVerb(CLI::App& app, Invocation& invocation, const std::string& name,
@@ -139,7 +156,8 @@ CLI::Validator Positive() {
   return CLI::Validator(
       [](std::string& text) {
         double number = 0;
-        bool good = CLI::detail::lexical_cast(text, number) && number > 0;
+        const bool good =
+            CLI::detail::lexical_cast(text, number) && number > 0 && std::isfinite(number);
         return good ? std::string() : text + " is not a positive number";
       },
       "");
@@ -167,11 +185,13 @@ CLI::Validator OneOf(std::vector<std::string> words) {
 }
 
 CLI::Option* AddPidsOption(CLI::App& verb, std::vector<int>& pids, const std::string& description) {
-  return verb.add_option("-p,--pid", pids, description)
-      ->delimiter(',')
+  const auto take = [&pids](const std::vector<std::string>& lists) {
+    for (const std::string& list : lists)
+      AppendPids(list, pids);
+  };
+  return verb.add_option_function<std::vector<std::string>>("-p,--pid", take, description)
       ->allow_extra_args(false)
-      ->check(Whole(INT_MAX))
-      ->type_name("PID[,PID]");
+      ->type_name(kPidsType);
 }
 
 void AddDialectOption(CLI::App& verb, lang::Dialect& dialect) {
@@ -195,8 +215,9 @@ void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options) {
   verb.add_flag("--at-ret", options.at_ret,
                 "Return probes leave return addresses alone and stand on the ret instructions of "
                 "their functions");
-  verb.add_option("--max-active", options.max_active,
-                  "Return probe instances at once, where a definition says nothing")
+  verb.add_option(
+          "--max-active", options.max_active,
+          "Return probe instances at once, where a definition says nothing; not with --at-ret")
       ->check(Whole(UINT32_MAX))
       ->type_name("N");
   verb.add_option("--string-limit", options.string_limit,
@@ -215,6 +236,14 @@ void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options) {
                   "Record no more than N hits in each second, counting the rest")
       ->check(NumberWith("", "/s"))
       ->type_name("N/s");
+}
+
+Error NothingDefined() {
+  return {.code = ErrorCode::kInvalidArgument,
+          .reason = "NOTHING_DEFINED",
+          .message = "there is no definition in what was given",
+          .hint = "-e 'p:my/open libc.so.6:open64', or a file with such lines",
+          .metadata = {}};
 }
 
 void AddRequireArmedOption(CLI::App& verb, DefinitionOptions& options) {

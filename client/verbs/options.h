@@ -21,7 +21,8 @@ CLI::App* AddVerb(CLI::App& app, Invocation& invocation, const std::string& name
 CLI::Validator Positive();
 CLI::Validator Whole(uint64_t most = UINT64_MAX);
 CLI::Validator OneOf(std::vector<std::string> words);
-// Pids, separated by commas, into a vector of them.
+// Pids, separated by commas, into a vector of them; the name of that type.
+inline constexpr char kPidsType[] = "PID[,PID]";
 CLI::Option* AddPidsOption(CLI::App& verb, std::vector<int>& pids, const std::string& description);
 
 void AddDialectOption(CLI::App& verb, lang::Dialect& dialect);
@@ -43,6 +44,7 @@ struct DefinitionOptions {
   std::string sample;
   std::string rate;
 
+  bool are_given() const { return !expressions.empty() || !files.empty(); }
   // All lines; blank lines and comments are left out. Errors: a file that cannot be read,
   // NOT_UTF8 (the API carries UTF-8 only).
   Result<std::vector<std::string>> Lines() const;
@@ -53,6 +55,8 @@ struct DefinitionOptions {
                       RemoteError refusal) const;
 };
 void AddDefinitionOptions(CLI::App& verb, DefinitionOptions& options);
+// NOTHING_DEFINED.
+Error NothingDefined();
 // Not for `run`, whose program has mapped nothing yet.
 void AddRequireArmedOption(CLI::App& verb, DefinitionOptions& options);
 

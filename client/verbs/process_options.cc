@@ -68,6 +68,17 @@ RemoteError NoSuchProcess(const ProcessOptions& options) {
   return error;
 }
 
+RemoteError NoneMatched(const ProcessOptions& options, double seconds) {
+  RemoteError error;
+  error.error = {
+      .code = ErrorCode::kNotFound,
+      .reason = kNoneMatched,
+      .message = fmt::format("no process matched {} in {:g} s", Describe(options), seconds),
+      .hint = "a longer --duration, or none",
+      .metadata = {}};
+  return error;
+}
+
 // 0: there is none, or it is not known.
 int ParentOf(int pid) {
   std::ifstream file(fmt::format("/proc/{}/status", pid));
@@ -172,7 +183,8 @@ Reply<std::vector<int>> FindPids(const ProcessOptions& options, double most_seco
     if (!found->empty()) return found;
     if (auto error = newcomers.TakeError()) return tl::unexpected(*std::move(error));
     if (signals != nullptr && TakeSignals(*signals, nullptr)) return found;
-    if (std::chrono::steady_clock::now() >= end) return tl::unexpected(NoSuchProcess(options));
+    if (std::chrono::steady_clock::now() >= end)
+      return tl::unexpected(NoneMatched(options, most_seconds));
     pollfd fds[] = {{signals != nullptr ? signals->fd() : -1, POLLIN, 0},
                     {newcomers.fd(), POLLIN, 0}};
     ::poll(fds, std::size(fds), TimeoutUntil(end));

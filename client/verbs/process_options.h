@@ -39,10 +39,13 @@ Result<v1::FindProcessesRequest> SelectionOf(const ProcessOptions& options);
 // unless they were named by number.
 bool IsNotMeant(const ProcessOptions& options, int pid);
 
+// Nobody came as long as was waited.
+inline constexpr char kNoneMatched[] = "NO_PROCESS_MATCHED";
+
 // Their pids. With `wait`, or when others may come, this waits until there is one, for so many
 // seconds (0: without end) or until an interrupt is among `signals`: then there is none. Without
-// `signals` an interrupt does what it does by default. NO_SUCH_PROCESS, and what the daemon
-// refuses.
+// `signals` an interrupt does what it does by default. NO_SUCH_PROCESS, NO_PROCESS_MATCHED
+// (nobody came in those seconds), and what the daemon refuses.
 Reply<std::vector<int>> FindPids(const ProcessOptions& options, double most_seconds,
                                  const v1::FindProcessesRequest& selection, Api& api,
                                  Signals* signals, Talk& talk);

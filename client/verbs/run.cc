@@ -2,10 +2,12 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "client/command.h"
 #include "client/stop_watch.h"
 #include "client/tracing_session.h"
+#include "client/typed_places.h"
 #include "client/verbs/connect.h"
 #include "client/verbs/options.h"
 #include "client/verbs/stream_output.h"
@@ -33,11 +35,22 @@ ExitCode ExecExitCode(const Error& error) {
                                              : ExitCode::kCannotExecute;
 }
 
+// What is looked for in PATH is not known before the exec.
+std::string PathOf(const std::string& word) {
+  return word.find('/') == std::string::npos ? "" : AbsolutePath(word);
+}
+
 // One run: what happens between the fork of the command and its end.
 class Runner {
  public:
-  Runner(const RunOptions& options, Command& command, Api& api, Signals& signals, Talk& talk)
-      : options_(options), command_(command), signals_(signals), talk_(talk), session_(api, talk) {}
+  Runner(const RunOptions& options, std::string program, Command& command, Api& api,
+         Signals& signals, Talk& talk)
+      : options_(options),
+        program_(std::move(program)),
+        command_(command),
+        signals_(signals),
+        talk_(talk),
+        session_(api, talk) {}
 
   int Run(const std::vector<std::string>& lines, StreamOutput& output) {
     std::optional<EndOnInterrupt> nothing_yet(std::in_place, signals_);
@@ -64,7 +77,8 @@ class Runner {
     if (!lines.empty()) {
       auto defined = session_.Define(options_.definitions.Request(lines));
       if (!defined)
-        return tl::unexpected(options_.definitions.AsTyped(lines, "", std::move(defined).error()));
+        return tl::unexpected(
+            options_.definitions.AsTyped(lines, program_, std::move(defined).error()));
     }
     return session_.Stream(options_.stream.count, *output.writer, output.output);
   }
@@ -94,6 +108,7 @@ class Runner {
   }
 
   const RunOptions& options_;
+  std::string program_;  // its file, if its path is known
   Command& command_;
   Signals& signals_;
   Talk& talk_;
@@ -110,7 +125,8 @@ Result<int> Run(const RunOptions& options, const Invocation& invocation, Talk& t
   PROBED_TRY(Command command, Command::Fork(invocation.command, endpoint.peer));
   Signals signals;
   PROBED_TRY(Connection connection, Connect(invocation, std::move(endpoint)));
-  Runner runner(options, command, *connection.api, signals, talk);
+  Runner runner(options, PathOf(invocation.command.front()), command, *connection.api, signals,
+                talk);
   int status = runner.Run(lines, output);
   if (runner.connection_lost()) ReportDaemonLog(connection, talk);
   return status;

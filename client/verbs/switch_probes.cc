@@ -20,9 +20,9 @@ struct SwitchOptions {
 ExitCode SwitchProbes(const SwitchOptions& options, Switch wanted, Api& api, Talk& talk) {
   auto parent = FindParent(api, options.target);
   if (!parent) return talk.Fail(parent.error());
-  auto names = SelectProbes(api, *parent, options.probes);
-  if (!names) return talk.Fail(names.error());
-  auto changed = api.SetProbesEnabled(*names, wanted == Switch::kOn);
+  auto changed = ChangeSelected(api, *parent, options.probes, [&](const auto& names) {
+    return api.SetProbesEnabled(names, wanted == Switch::kOn);
+  });
   if (!changed) return talk.Fail(changed.error());
   talk.Note(fmt::format("{} {}", Plural(changed->size(), "probe"),
                         wanted == Switch::kOn ? "enabled" : "disabled"));

@@ -110,6 +110,11 @@ ExitCode TraceTargets(const TraceOptions& options,
   auto pids = selection ? FindPids(options.processes, options.stream.duration_seconds, *selection,
                                    api, &signals, talk)
                         : Reply<std::vector<int>>();
+  // That too is a trace of a duration, in which nothing happened.
+  if (!pids && pids.error().error.reason == kNoneMatched) {
+    talk.Warn(pids.error().error.message);
+    return ExitCode::kOk;
+  }
   if (!pids) return talk.Fail(pids.error());
   if (selection && pids->empty()) return NoneCame(talk);
   TracingSession session(api, talk);

@@ -21,9 +21,7 @@ struct TraceOptions {
   DefinitionOptions definitions;
   StreamOptions stream;
 
-  bool has_definitions() const {
-    return !definitions.expressions.empty() || !definitions.files.empty();
-  }
+  bool has_definitions() const { return definitions.are_given(); }
 };
 
 // Attaches to every pid by `attach`. kOk: to all; kPartial: to some; else the exit code of the

@@ -8,7 +8,6 @@
 namespace probed::daemon {
 namespace {
 
-constexpr uint32_t kDefaultStringLimit = 4096;
 constexpr uint32_t kMaxStringLimit = 1u << 20;
 
 v1::Probe::State ToProto(engine::ProbeState state) {
@@ -108,6 +107,11 @@ v1::Probe ToProto(const engine::ProbeInfo& probe) {
   }
   out.set_at_ret(probe.at_ret);
   out.set_unseen_returns(probe.unseen_returns);
+  if (probe.dialect == lang::Dialect::kKernel) out.set_dialect(v1::DIALECT_KERNEL);
+  out.set_max_active(probe.max_active);
+  out.set_string_limit(probe.string_limit);
+  out.set_force(probe.force);
+  out.set_no_optimization(!probe.optimize);
   out.set_state(ToProto(probe.state));
   out.set_mechanism(ToProto(probe.mechanism));
   out.set_reason(Utf8(probe.reason));
@@ -177,7 +181,8 @@ Result<engine::CreateOptions> ToOptions(const v1::CreateProbesRequest& request) 
   options.validate_only = request.validate_only();
   options.require_armed = request.require_armed();
   options.max_active = request.max_active();
-  options.string_limit = request.string_limit() ? request.string_limit() : kDefaultStringLimit;
+  options.string_limit =
+      request.string_limit() ? request.string_limit() : engine::kDefaultStringLimit;
   options.filter = request.filter();
   options.in_kernel = request.mechanism() == v1::MECHANISM_KERNEL;
   options.at_ret = request.at_ret();

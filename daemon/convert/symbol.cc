@@ -47,6 +47,8 @@ v1::ExplainLocationResponse ToProto(const engine::Explanation& explanation,
   for (const std::string& instruction : jump.region)
     out.add_region(Utf8(instruction));
   out.set_no_jump(Utf8(jump.no_jump));
+  out.set_return_probe(Utf8(explanation.return_probe));
+  out.set_at_ret(Utf8(explanation.at_ret));
   return out;
 }
 

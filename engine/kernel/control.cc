@@ -396,18 +396,18 @@ Status Control::SetEnabled(const std::vector<event::ProbeId>& ids, bool enabled)
   return {};
 }
 
-Refusal Control::Unknown(event::ProbeId id) {
+Refusal Control::Unknown() {
   return Refuse(Error{.code = ErrorCode::kNotFound,
                       .reason = "PROBE_NOT_FOUND",
-                      .message = fmt::format("there is no probe {} in the kernel", id),
-                      .hint = "",
-                      .metadata = {{"probe", std::to_string(id)}}});
+                      .message = "a probe in the kernel that was named has just been deleted",
+                      .hint = "try again; 'probectl list' shows what there is",
+                      .metadata = {}});
 }
 
 std::optional<Refusal> Control::SetFilter(event::ProbeId id, const std::string& filter) {
   std::lock_guard lock(mutex_);
   const auto found = probes_.find(id);
-  if (found == probes_.end()) return Unknown(id);
+  if (found == probes_.end()) return Unknown();
   Event& event = found->second->event();
   const std::string text = filter.empty() ? "0" : filter;
   const Status set = event.SetFilter(text);
@@ -418,7 +418,7 @@ std::optional<Refusal> Control::SetFilter(event::ProbeId id, const std::string& 
 std::optional<Refusal> Control::WriteTrigger(event::ProbeId id, const std::string& trigger) {
   std::lock_guard lock(mutex_);
   const auto found = probes_.find(id);
-  if (found == probes_.end()) return Unknown(id);
+  if (found == probes_.end()) return Unknown();
   const std::string text = Names({}).ToKernel(trigger);
   const Status written = found->second->WriteTrigger(text);
   if (written.ok()) return std::nullopt;
@@ -431,7 +431,7 @@ std::optional<Refusal> Control::WriteTrigger(event::ProbeId id, const std::strin
 Result<std::string> Control::ReadHistogram(event::ProbeId id) {
   std::lock_guard lock(mutex_);
   const auto found = probes_.find(id);
-  if (found == probes_.end()) return Unknown(id).error;
+  if (found == probes_.end()) return Unknown().error;
   if (!features_.histograms) return NoHistograms();
   PROBED_TRY(std::string text, found->second->event().ReadHistogram());
   return ToWritten(std::move(text), found->second->view().instance.owner());
@@ -440,7 +440,7 @@ Result<std::string> Control::ReadHistogram(event::ProbeId id) {
 Result<std::string> Control::ReadFormat(event::ProbeId id) {
   std::lock_guard lock(mutex_);
   const auto found = probes_.find(id);
-  if (found == probes_.end()) return Unknown(id).error;
+  if (found == probes_.end()) return Unknown().error;
   return found->second->ReadFormat();
 }
 

@@ -99,7 +99,7 @@ class Control {
   OwnNames Names(const Made& made) const;
   Profile ReadCounts();
   static ProbeView Describe(const Probe& probe, const Profile& profile);
-  static Refusal Unknown(event::ProbeId id);
+  static Refusal Unknown();
   void ReadBackDefinitions(const Made& made);
   // Takes probes away, whichever of them needs which.
   void Remove(Made probes);

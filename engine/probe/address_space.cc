@@ -16,21 +16,23 @@
 #include <utility>
 
 #include "base/file.h"
+#include "elf/usual_directories.h"
 #include "engine/sys/proc.h"
 
 namespace probed::probe {
 namespace {
 
-// Where a bare name is looked for when nothing of that name is mapped yet (probectl run): the
-// dynamic linker's directories on Debian, then those of programs.
-constexpr std::array<std::string_view, 7> kDirectories = {
-    "/usr/local/lib", "/usr/lib/x86_64-linux-gnu",
-    "/usr/lib64",     "/usr/lib",
-    "/usr/local/bin", "/usr/bin",
-    "/usr/sbin"};
-
 std::string_view BaseName(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
+}
+
+Error NotFound(Error error, const std::string& path) {
+  const bool is_bare = path.find('/') == std::string::npos;
+  error.hint = is_bare
+                   ? "a path, or a name of a file that a target has mapped (--pid PID) or that is "
+                     "in the usual directories"
+                   : "another path; with --pid PID it is one of that process's own file system";
+  return error;
 }
 
 // Follows symbolic links inside the root directory of the process, as the process would.
@@ -147,7 +149,7 @@ FileReference AddressSpace::Refer(const elf::Module& module) const {
 Result<FileReference> AddressSpace::Resolve(const std::string& path) const {
   if (path.find('/') == std::string::npos) {
     if (const auto* module = FindBaseName(path)) return Refer(*module);
-    for (std::string_view directory : kDirectories) {
+    for (std::string_view directory : elf::kUsualDirectories) {
       std::string candidate = fmt::format("{}/{}", directory, path);
       auto found = StatInRoot(pid_, candidate);  // /usr/lib/python3 is a directory
       if (found.ok() && S_ISREG(found->st_mode)) return Resolve(candidate);
@@ -165,7 +167,7 @@ Result<FileReference> AddressSpace::Resolve(const std::string& path) const {
     const bool out_of_reach = module.deleted || (module.inode != 0 && !status.ok());
     if (out_of_reach && module.path == path) return Refer(module);
   }
-  if (!status.ok()) return std::move(status).error();
+  if (!status.ok()) return NotFound(std::move(status).error(), path);
   if (!S_ISREG(status->st_mode)) {
     return Error{.code = ErrorCode::kInvalidArgument,
                  .reason = "NOT_A_REGULAR_FILE",

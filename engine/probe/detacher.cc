@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -15,6 +16,15 @@
 #include "engine/probe/unmapped.h"
 
 namespace probed::probe {
+
+uint32_t CountListed(const Site& site) {
+  uint32_t count = 0;
+  for (const auto kind : {lang::ProbeKind::kEntry, lang::ProbeKind::kReturn})
+    count += std::any_of(site.probes().begin(), site.probes().end(),
+                         [kind](const auto& probe) { return probe->definition->kind == kind; });
+  return count;
+}
+
 namespace {
 
 constexpr std::byte kBreakpoint{kBreakpointByte};
@@ -41,8 +51,8 @@ std::string OtherBytes(RemoteAddr address) {
 
 // The original bytes, read back from the process. An error may also mean that the program has put
 // something else there.
-void VerifySites(tracee::Stopped& stopped, std::span<const Restored> restored,
-                 DetachReport& report) {
+void VerifySites(tracee::Stopped& stopped, const ProcessState& state,
+                 std::span<const Restored> restored, DetachReport& report) {
   tracee::CodeMemory code(stopped);
   for (auto [site, was_armed] : restored) {
     Status verified = site->Verify(code);
@@ -50,7 +60,7 @@ void VerifySites(tracee::Stopped& stopped, std::span<const Restored> restored,
       AddWarning(report, verified.error().message);
       continue;
     }
-    if (was_armed) ++report.sites_restored;
+    if (was_armed) report.sites_restored += state.salvaged ? 1 : CountListed(*site);
     ++report.bytes_verified;
   }
 }
@@ -76,7 +86,7 @@ Status RestoreSites(tracee::Stopped& stopped, HitHandler& hits, ProcessState& st
     }
   }
   code.Flush();
-  VerifySites(stopped, restored, report);
+  VerifySites(stopped, state, restored, report);
   report.returns_restored += hits.returns().RestoreAll(stopped, state);
   // Where the program begins is not watched any more.
   state.loading = false;

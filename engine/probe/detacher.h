@@ -13,6 +13,10 @@
 
 namespace probed::probe {
 
+// As many as ListSites has of it: entry and return probes of one address have one each; breakpoints
+// that the engine needs for itself have none.
+uint32_t CountListed(const Site& site);
+
 class Detacher {
  public:
   // Done once, before anything else, while every thread is stopped.

@@ -116,9 +116,16 @@ Status Installer::WithBreakpoints(ProcessState& state, const FindSites& find,
   return tracer_->WithAllStopped(state.process, kStopDeadline, unoptimize);
 }
 
+// What will be no jump for what it is itself is told at once, before its file is analysed.
+void Installer::TellObstacles(ProcessState& state) const {
+  for (Site* site : state.sites.Sorted())
+    if (site->undecided()) site->set_obstacle(optimizer_.ObstacleOf(*site));
+}
+
 void Installer::RequestOptimization(const ProbeGroup& group) {
   for (ProcessState* state : group.processes) {
     optimizer_.SyncModes(*state);
+    TellObstacles(*state);
     optimizer_.Request(state->id);
   }
 }

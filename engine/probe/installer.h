@@ -59,6 +59,7 @@ class Installer {
   Status WithBreakpoints(ProcessState& state, const FindSites& find,
                          const std::function<Status(tracee::Stopped&)>& work);
   void SyncWatch(ProcessState& state);
+  void TellObstacles(ProcessState& state) const;
   void RequestOptimization(const ProbeGroup& group);
   // Stops one thread of each process and brings its sites in step with who wants them.
   Status SyncAll(ProbeGroup& group);

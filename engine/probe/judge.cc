@@ -23,13 +23,6 @@ Error Refusal(std::string reason, std::string message, std::string hint) {
                .metadata = {}};
 }
 
-std::string PastEndHint(const elf::File& file, uint64_t offset) {
-  auto meant = file.ToOffset(LinkAddr{offset});
-  if (!meant) return "";
-  return fmt::format("the number is a file offset; if you meant the address {:#x}, write {:#x}",
-                     offset, meant->value);
-}
-
 // glibc's way out of a context: what makecontext(3) has its function return to. Its unwind table
 // does not say so.
 bool IsReturnedTo(const elf::File& file, LinkAddr address) {
@@ -71,6 +64,15 @@ Status JudgeReturn(const elf::File& file, const lang::Definition& definition, Li
 
 }  // namespace
 
+std::string HintForOffset(const elf::File& file, uint64_t offset) {
+  auto meant = file.ToOffset(LinkAddr{offset});
+  if (meant && *meant != FileOffset{offset})
+    return fmt::format("the number is a file offset; if you meant the address {:#x}, write {:#x}",
+                       offset, meant->value);
+  return fmt::format("'probectl symbols --path {}' lists its functions with their offsets",
+                     file.name());
+}
+
 Result<arch::Instruction> DecodeForProbe(std::span<const uint8_t> code, uint64_t address) {
   if (!code.empty() && code[0] == kBreakpointByte) {
     return Refusal("TRAP_INSTRUCTION", "there is a trap instruction (int3) of the program itself",
@@ -98,14 +100,14 @@ Status JudgePlace(const elf::File& file, const lang::Definition& definition,
   if (code.empty()) {
     return Refusal("OFFSET_PAST_EOF",
                    fmt::format("{:#x} is past the end of {}", offset.value, definition.path),
-                   PastEndHint(file, offset.value));
+                   HintForOffset(file, offset.value));
   }
   auto address = file.ToLinkAddr(offset);
   if (!address || !file.IsExecutable(offset)) {
     return Refusal(
         "NOT_EXECUTABLE",
         fmt::format("{:#x} of {} is not in an executable segment", offset.value, definition.path),
-        PastEndHint(file, offset.value));
+        HintForOffset(file, offset.value));
   }
   if (definition.kind == lang::ProbeKind::kReturn && !StandsAtRet(file, definition, options)) {
     PROBED_RETURN_IF_ERROR(JudgeReturn(file, definition, *address, options.force));

@@ -35,6 +35,9 @@ Status JudgeSame(const elf::File& file, const Probe& probe);
 // The instruction in `code`, or why no probe may stand on it.
 Result<arch::Instruction> DecodeForProbe(std::span<const uint8_t> code, uint64_t address);
 
+// What to write instead of an offset where the file has no code.
+std::string HintForOffset(const elf::File& file, uint64_t offset);
+
 // "symbol+0xoff" of a place in a file; empty when no function is known there.
 std::string DescribePlace(const elf::File& file, FileOffset offset);
 

@@ -8,6 +8,8 @@
 #include "engine/lang/fetch_code.h"
 #include "engine/probe/function_exits.h"
 #include "engine/probe/function_extent.h"
+#include "engine/probe/returns_twice.h"
+#include "engine/probe/unwinders.h"
 
 namespace probed::probe {
 namespace {
@@ -21,6 +23,7 @@ Error Refusal(std::string reason, std::string message, std::string hint) {
 }
 
 bool ReadsArguments(const lang::Definition& definition) {
+  if (definition.program == nullptr) return false;
   return std::ranges::any_of(definition.program->code().ops, [](const lang::FetchOp& op) {
     return op.code == lang::FetchOpcode::kArgument;
   });
@@ -42,7 +45,8 @@ std::string NameOf(const elf::FunctionBounds& function) {
 Error NeverReturns(const elf::File& file, const elf::FunctionBounds& function,
                    const FunctionExits& exits) {
   const std::string others = exits.AllReturn() ? "" : "; it leaves by " + exits.DescribeOthers();
-  const bool may_hijack = !file.is_go() && !exits.AllReturn();
+  const bool may_hijack = !file.is_go() && !exits.AllReturn() &&
+                          !ReturnsTwice(file, function.start) && !BeginsWalk(file, function.start);
   return Refusal("FUNCTION_NEVER_RETURNS",
                  fmt::format("{} has no ret instruction{}", NameOf(function), others),
                  may_hijack ? "a return probe without --at-ret sees it return; or probe its entry"

@@ -121,7 +121,8 @@ Status CheckAttachable(pid_t pid) {
   }
   if (pid == 1) {
     return Refusal(pid, ErrorCode::kFailedPrecondition, "INIT",
-                   Name(pid, target) + " is init: if it came to harm, the machine would", "");
+                   Name(pid, target) + " is init: if it came to harm, the machine would",
+                   "processes that it has started can be probed; 'probectl run' starts one");
   }
   PROBED_TRY(sys::TaskStat stat, sys::ReadTaskStat(pid));
   if (stat.kernel_thread) {
@@ -133,7 +134,7 @@ Status CheckAttachable(pid_t pid) {
     return Refusal(pid, ErrorCode::kFailedPrecondition, "ZOMBIE",
                    Name(pid, target) + " has ended and waits for its parent, process " +
                        std::to_string(target.parent_pid),
-                   "");
+                   "nothing of its program is left to probe; 'probectl run' begins with one");
   }
   if (TracesUs(pid)) {
     return Refusal(pid, ErrorCode::kFailedPrecondition, "ANCESTOR_TRACES_US",

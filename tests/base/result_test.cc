@@ -34,6 +34,12 @@ TEST(ErrnoError, KeepsErrnoAndChoosesACode) {
   Error error = ErrnoError(ENOENT, "open /x");
   EXPECT_EQ(error.code, ErrorCode::kNotFound);
   EXPECT_EQ(error.metadata["errno"], std::to_string(ENOENT));
+  EXPECT_EQ(error.hint, "");
+}
+
+TEST(ErrnoError, SaysWhatToDoAboutLimits) {
+  EXPECT_NE(ErrnoError(EMFILE, "open /x").hint.find("ulimit -n"), std::string::npos);
+  EXPECT_NE(ErrnoError(ENFILE, "open /x").hint.find("fs.file-max"), std::string::npos);
 }
 
 }  // namespace

@@ -177,13 +177,20 @@ class Input(unittest.TestCase):
 class BareNames(unittest.TestCase):
     """What a name without a slash means depends on a target, and check has none."""
 
+    def test_usual_directories(self):
+        lines = b"p:a/b libc.so.6:malloc\np:a/c libc.so.6:0x10\n"
+        code, verdicts = check(lines, "extended", cwd="/")
+        self.assertEqual((code, [verdict["ok"] for verdict in verdicts]), (0, [True, True]))
+        code, verdicts = check(lines, "kernel", cwd="/")
+        self.assertEqual((code, [verdict["ok"] for verdict in verdicts]), (1, [False, False]))
+
     def test_explained(self):
-        code, verdicts = check(b"p:a/b libc.so.6:malloc\np:a/c libc.so.6:0x10\n", "extended",
-                               cwd="/")
+        code, verdicts = check(b"p:a/b libno-such.so.6:malloc\np:a/c libno-such.so.6:0x10\n",
+                               "extended", cwd="/")
         self.assertEqual(code, 1)
         for verdict in verdicts:
             self.assertEqual((verdict["reason"], verdict["errno_name"]), ("FILE_NOT_FOUND", "ENOENT"))
-            self.assertIn("'libc.so.6' is a bare name", verdict["explanation"])
+            self.assertIn("'libno-such.so.6' is a bare name", verdict["explanation"])
             self.assertIn("--dry-run", verdict["explanation"])
 
     def test_paths_are_not(self):

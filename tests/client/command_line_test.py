@@ -9,6 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from support.daemon import Daemon
 from support.paths import PROBECTL
 from support.probectl import environment, probectl
 
@@ -61,11 +62,28 @@ class ExitCodes(unittest.TestCase):
                             (["kernel", "foo"], "foo is not one of list, blacklist"),
                             (["attach", "-p", "1", "p:x /bin/x:main"], "try: -e 'p:x /bin/x:main'"),
                             (["list", "12"], "try: --pid 12"),
+                            (["attach", "--pid", "-e", "p:x /bin/x:main"],
+                             r"(?s)--pid needs a value: PID\[,PID\], and what follows is -e.*pidof"),
+                            (["watch", "-o", "--count", "3"], "-o needs a value: FILE"),
+                            (["attach", "--pid", "", "-e", "p x:1"], 'a pid is missing in ""'),
+                            (["detach", "--pid", "123,"], 'a pid is missing in "123,"'),
+                            (["detach", "--pid", "1,,2"], 'a pid is missing in "1,,2"'),
+                            (["detach", "--pid", "1 x"], "x is not a number from 1 to"),
+                            (["watch", "--duration", "inf"], "inf is not a positive number"),
+                            (["list", "--timeout", "inf"], "inf is not a positive number"),
                             (["run", "ls", "-l"], r"try: probectl run .* -- ls -l"),
                             (["run", "-e", "p /bin/x:1", "ls"], r"try: probectl run .* -- ls$")):
             with self.subTest(words):
                 err = self.expect(USAGE, *words, pattern=text).err
                 self.assertNotRegex(err, "required|Could not convert|Exactly|POSITIVE")
+
+    def test_pids_as_pidof_prints_them(self):
+        for words in (["--pid", "999999998", "999999999"], ["-p", "999999998 999999999\n"],
+                      ["--pid", "999999998, 999999999"], ["-p", "999999998", "-p", "999999999"]):
+            with self.subTest(words), Daemon() as daemon:
+                err = daemon.run("detach", *words).err
+                self.assertIn("process 999999998 is not attached", err)
+                self.assertIn("process 999999999 is not attached", err)
 
     def test_help_and_version(self):
         self.assertIn("attach", self.expect(OK, "--help").out)

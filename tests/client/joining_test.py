@@ -93,8 +93,17 @@ class Joining(unittest.TestCase):
         for way in ("--join", "--wait"):
             with self.subTest(way):
                 session = self.attach("--name", "no-such-name", way, "--duration", "0.5")
-                self.assertEqual(session.finish(20), 5, session.err)
-                self.assertIn("why: NO_SUCH_PROCESS", session.err)
+                self.assertEqual(session.finish(20), 0, session.err)
+                self.assertEqual(session.err.splitlines()[1:],
+                                 ["probectl: warning: no process matched --name no-such-name in 0.5 s"])
+
+    def test_a_duration_ends_the_waiting_for_one_to_hold(self):
+        """A script goes on with `define` only where there is a target."""
+        with Daemon() as daemon:
+            done = daemon.run("attach", "--name", "no-such-name", "--wait", "--duration", "0.5")
+        self.assertEqual(done.code, 5, done.err)
+        self.assertIn("no process matched --name no-such-name in 0.5 s\n", done.err)
+        self.assertIn("why: NO_PROCESS_MATCHED", done.err)
 
     def test_an_interrupt_ends_the_waiting(self):
         """Nothing has begun: there is nothing to clean up, nor to complain about."""

@@ -221,7 +221,7 @@ class Probes(Kernel):
             with self.subTest(line):
                 refused = self.daemon.run("define", "-e", line, "--mechanism", "kernel")
                 self.assertEqual(refused.code, 6, refused.err)
-                self.assertIn(f"({reason}, errno 17)", refused.err)
+                self.assertIn(f"why: {reason} (errno=17)", refused.err)
                 command, blamed = refused.err.split("\n")[1:3]
                 self.assertTrue(command[blamed.index("^"):].startswith(caret), refused.err)
         self.run_ok("define", "-e", second, "--mechanism", "kernel", "--disabled")

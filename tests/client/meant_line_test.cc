@@ -41,6 +41,7 @@ TEST(MeantLine, OfOtherToolsAndOfTheKernelsFunctions) {
   EXPECT_EQ(meant("p:my/w /opt/my own prog:work n=%di:u64"),
             "p:my/w /opt/my\\040own\\040prog:work n=%di:u64");
   EXPECT_EQ(MeantLine("p work", Dialect::kExtended, "/a b"), "p /a\\040b:work");
+  EXPECT_EQ(meant("p:my/w 0x12 n=%di"), "p:my/w /bin/prog:0x12 n=%di");
   EXPECT_EQ(meant("p:my/w work n=%di:u64"), "p:my/w /bin/prog:work n=%di:u64");
   for (const char* line :
        {"", "p", "p /bin/x:main", "p 0xffffffff81000000", "-:g/e", "p mod:sym", "t:x sched_switch",
@@ -54,6 +55,44 @@ TEST(MeantLine, IsSuggestedForTheLineThatWasRefused) {
   error.verdicts.push_back(VerdictOn("p:a/b work", 6));
   SuggestMeantLine({"uprobe:x:y", "p:a/b  work"}, Dialect::kExtended, "/p", error);
   EXPECT_EQ(error.error.metadata["suggestions"], "p:a/b /p:work");
+}
+
+TEST(MeantLine, EventsOfTheKernel) {
+  const auto meant = [](const std::string& line) {
+    RemoteError error;
+    error.error.reason = "NO_TARGET";
+    error.verdicts.push_back(VerdictOn(line, 0));
+    SuggestMeantLine({line}, Dialect::kExtended, "", error);
+    return error.error.metadata["suggestions"];
+  };
+  EXPECT_EQ(meant("sched/sched_switch"), "sched:sched_switch");
+  EXPECT_EQ(meant("sched_switch"), "*:sched_switch");
+  EXPECT_EQ(meant("p:my/w ./x:main"), "");
+}
+
+TEST(MeantLine, OfTheProgramThatIsAboutToBeRun) {
+  RemoteError error;
+  error.error.reason = "FILE_NOT_FOUND";
+  const std::string line = "p:a/b prog:work n=%di";
+  error.verdicts.push_back(VerdictOn(line, 6));
+  SuggestMeantLine({line}, Dialect::kExtended, "/opt/prog", error);
+  EXPECT_EQ(error.error.metadata["suggestions"], "p:a/b /opt/prog:work n=%di");
+}
+
+TEST(MeantLine, FormsWhereNothingIsNear) {
+  RemoteError error;
+  error.error.reason = "UNKNOWN_KIND";
+  error.verdicts.push_back(VerdictOn("work", 0));
+  SuggestMeantLine({"work"}, Dialect::kExtended, "/bin/prog", error);
+  EXPECT_NE(error.error.hint.find("PATH:SYMBOL"), std::string::npos);
+}
+
+TEST(MeantLine, OneOptionForEachEvent) {
+  RemoteError error;
+  const std::string line = "sched:sched_switch,sched:sched_wakeup";
+  error.verdicts.push_back(VerdictOn(line, 0));
+  SuggestMeantLine({line}, Dialect::kExtended, "", error);
+  EXPECT_EQ(error.error.hint, "one -e for each: -e 'sched:sched_switch' -e 'sched:sched_wakeup'");
 }
 
 TEST(MeantLine, SourceLinesAreNotKnown) {

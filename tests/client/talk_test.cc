@@ -39,10 +39,11 @@ TEST(DescribeVerdict, CaretStandsUnderItsColumn) {
   verdict.set_explanation("no such register");
   verdict.set_reason("BAD_REG_NAME");
   EXPECT_EQ(DescribeVerdict(verdict),
-            "definition 3: Invalid register name (BAD_REG_NAME, errno 22)\n"
+            "definition 3: Invalid register name\n"
             "  Command: p:g/a /x:0x1 %zz\n"
             "                        ^\n"
-            "  no such register\n");
+            "  no such register\n"
+            "  why: BAD_REG_NAME (errno=22)\n");
 }
 
 TEST(DescribeVerdict, OfAFilter) {
@@ -55,10 +56,11 @@ TEST(DescribeVerdict, OfAFilter) {
   verdict.set_reason("FIELD_NOT_FOUND");
   verdict.set_in_filter(true);
   EXPECT_EQ(DescribeVerdict(verdict),
-            "filter: Field not found (FIELD_NOT_FOUND, errno 22)\n"
+            "filter: Field not found\n"
             "  Command: m==1\n"
             "             ^\n"
-            "  the fields are n\n");
+            "  the fields are n\n"
+            "  why: FIELD_NOT_FOUND (errno=22)\n");
 }
 
 TEST(DescribeVerdict, WhereTheKernelSaysNothing) {
@@ -68,8 +70,9 @@ TEST(DescribeVerdict, WhereTheKernelSaysNothing) {
   verdict.set_explanation("no such kind");
   verdict.set_reason("BAD_KIND");
   EXPECT_EQ(DescribeVerdict(verdict),
-            "definition 1: no such kind (BAD_KIND, errno 22)\n"
-            "  Command: q x\n");
+            "definition 1: no such kind\n"
+            "  Command: q x\n"
+            "  why: BAD_KIND (errno=22)\n");
 }
 
 }  // namespace

@@ -294,8 +294,9 @@ class Attach(unittest.TestCase):
         result = probectl.probectl("attach", "--pid", str(self.program.pid), "-e", self.definition,
                                    "--filter", "n ==")
         self.assertEqual(result.code, 2, result.err)
-        self.assertRegex(result.err, r"filter: Invalid value \(did you forget quotes\)\? "
-                                     r"\(INVALID_VALUE, errno 22\)\n  Command: n ==\n {16}\^\n")
+        self.assertRegex(result.err, r"filter: Invalid value \(did you forget quotes\)\?"
+                                     r"\n  Command: n ==\n {16}\^\n"
+                                     r"(  .*\n)*  why: INVALID_VALUE \(errno=22\)\n")
         self.assert_unharmed()
 
     def test_reader_that_goes_away_ends_it(self):

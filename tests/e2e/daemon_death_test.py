@@ -264,6 +264,8 @@ class DaemonDeath(unittest.TestCase):
             self.assertIn("try: the daemon has ended", session.program.err)
             self.assertNotIn("hits 0", session.program.err)
             hammer.assert_clean(self)
+            wait_until(lambda: "gave back 1 process: " in daemon.program.err, 10, "the guard's word")
+            self.assertNotIn(" 0 return", daemon.program.err)  # no return probe was there
 
     def test_terminated_under_load(self):
         with Hammer(8) as hammer:

@@ -235,11 +235,30 @@ class Hints(Case):
     def test_a_probe_that_is_slow(self):
         program = self.counter()
         path = target("counter")
-        with probectl.Attached(program.pid, [f"p:e/w {path}:work"], "--mechanism",
-                               "breakpoint") as session:
+        daemon = self.daemon()
+        daemon.optimize("off")
+        with probectl.Attached(program.pid, [f"p:e/w {path}:work"],
+                               address=daemon.address) as session:
             session.program.wait_for("p:e/w is no jump but a breakpoint", stream="err")
             self.assertEqual(session.detach(), 0)
-            self.assertRegex(session.program.err, r"\(boosted\): a probe here is not to be optimized")
+            self.assertRegex(session.program.err, r"\(boosted\): optimization is off")
+
+    def test_in_which_process_it_is_slow(self):
+        programs = [self.counter(), self.counter()]
+        daemon = self.daemon()
+        daemon.optimize("off")
+        with probectl.Attached(programs[0].pid, [f"p:e/w {target('counter')}:work"], "--pid",
+                               str(programs[1].pid), address=daemon.address) as session:
+            for program in programs:
+                session.program.wait_for(f"p:e/w in {program.pid} ({target('counter').name[:15]}) is "
+                                         "no jump", stream="err")
+
+    def test_a_breakpoint_that_was_asked_for_is_not_told(self):
+        program = self.counter()
+        done = probectl.probectl("attach", "--pid", str(program.pid), "--mechanism", "breakpoint",
+                                 "-e", f"p:e/w {target('counter')}:work", "--count", "3")
+        self.assertEqual(done.code, 0, done.err)
+        self.assertNotIn("is no jump", done.err)
 
 
 _NAMED = """

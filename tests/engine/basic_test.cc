@@ -30,7 +30,7 @@ TEST_F(EngineTest, DetachLeavesTheTextAsInTheFile) {
   Define(target, fmt::format("p:t/work {}:work", puppet.path()));
   EXPECT_GE(ChangedTextBytes(puppet.pid()), kOwnBreakpoints + 1) << "a jump has more bytes";
   auto report = Detach(target);
-  EXPECT_EQ(report.sites_restored, kOwnBreakpoints + 1);
+  EXPECT_EQ(report.sites_restored, 1u) << "as ListSites counts them";
   EXPECT_EQ(report.warning, "");
   EXPECT_EQ(ChangedTextBytes(puppet.pid()), 0u);
   EXPECT_EQ(puppet.Ask("10"), "10 1130");

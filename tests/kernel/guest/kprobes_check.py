@@ -121,7 +121,7 @@ class Text(Case):
             self.assertNotIn("a128", json.loads(more.out)["definition"])
         else:
             self.assertIn("too many arguments", more.err)
-            self.assertIn("errno 7", more.err)
+            self.assertIn("errno=7", more.err)
 
 
 class OtherKinds(Case):

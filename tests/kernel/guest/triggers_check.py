@@ -26,8 +26,8 @@ class Filter(Case):
         self.define(OPEN)
         self.run_ok("filter", "my/open", "dfd == -100")
         refused = self.refused("filter", "my/open", "dfd == -100 && nme == 1")
-        self.assertRegex(refused.err, r"Field not found \(FIELD_NOT_FOUND, errno 22\)\n"
-                                      r" +Command: dfd == -100 && nme == 1\n {28,31}\^\n")
+        self.assertRegex(refused.err, r"Field not found\n +Command: dfd == -100 && nme == 1\n"
+                                      r" {28,31}\^\n(  .*\n)*  why: FIELD_NOT_FOUND \(errno=22\)\n")
         self.assertEqual(self.run_ok("filter", "my/open").out, "dfd == -100\n")
         self.assertEqual(self.kernels("open", "filter"), "dfd == -100\n")
 
@@ -96,7 +96,8 @@ class Refusals(Case):
                 if reason:
                     self.assertIn(reason, refused.err)
                 if message:
-                    self.assertIn(f"definition 2: {message} ({reason}, errno ", refused.err)
+                    self.assertIn(f"definition 2: {message}\n", refused.err)
+                    self.assertIn(f"  why: {reason} (errno=", refused.err)
                     command, caret = re.search(r"( +Command: .*)\n( +)\^", refused.err).groups()
                     self.assertEqual(len(caret), command.index(line) + column)
                 self.assert_nothing_left()
