@@ -204,12 +204,17 @@ std::vector<pid_t> ListChildren(pid_t pid, pid_t tid) {
   return children;
 }
 
-// Without memory there is nothing to read: it is a zombie, or about to be one.
+// Without memory there is nothing to read: it is a zombie, or about to be one; or an exec has
+// replaced its memory since the file was opened (fs/proc/task_mmu.c, m_start).
 Result<std::string> ReadMaps(pid_t pid) {
-  Result<std::string> text = ReadFile(ProcPath(pid, "maps"));
-  if (!text.ok() && text.error().code == ErrorCode::kNotFound) return NotFound(pid);
-  if (text.ok() && text->empty()) return Gone(pid);
-  return text;
+  constexpr int kMostExecs = 100;
+  for (int i = 0; i < kMostExecs; ++i) {
+    Result<std::string> text = ReadFile(ProcPath(pid, "maps"));
+    if (!text.ok() && text.error().code == ErrorCode::kNotFound) return NotFound(pid);
+    if (!text.ok() || !text->empty()) return text;
+    if (!HasMemory(LivingTask(pid))) break;
+  }
+  return Gone(pid);
 }
 
 // "number arguments... sp ip", or "-1 sp ip" outside of a system call, or "running".

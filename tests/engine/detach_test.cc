@@ -7,6 +7,7 @@
 #include <csignal>
 #include <optional>
 
+#include "engine/sys/proc.h"
 #include "tests/engine/harness.h"
 
 namespace probed::engine {
@@ -31,6 +32,18 @@ void GoOn(pid_t pid) {
   ::kill(pid, SIGCONT);
   siginfo_t info{};
   (void)::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WCONTINUED | WNOHANG);
+}
+
+// Opened before the exec and read after it, they are empty, as those of a process that has ended.
+TEST_F(EngineTest, MapsOfAProgramThatExecsAreThere) {
+  Puppet puppet("execing");
+  for (int i = 0; i < 5000; ++i) {
+    auto maps = sys::ReadMaps(puppet.pid());
+    ASSERT_TRUE(maps.ok()) << maps.error().ToString() << " after " << i;
+    ASSERT_FALSE(maps->empty());
+  }
+  puppet.CloseInput();
+  EXPECT_EQ(puppet.Wait(), 0);
 }
 
 TEST_F(EngineTest, AProgramThatExecsWhileItIsDetachedFromLivesOn) {
