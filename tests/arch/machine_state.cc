@@ -12,7 +12,9 @@ namespace probed::arch {
 namespace {
 
 constexpr size_t kComponentMaskAt = 464;  // sw_reserved: what the kernel keeps
-constexpr size_t kHeaderAt = 512;         // XSTATE_BV
+// Of processes that have asked for them only (arch_prctl(2), ARCH_REQ_XCOMP_PERM).
+constexpr uint64_t kTiles = uint64_t{3} << 17;
+constexpr size_t kHeaderAt = 512;  // XSTATE_BV
 constexpr size_t kX87PointerAt = 8;
 constexpr int kComponents = 20;
 
@@ -135,7 +137,7 @@ std::string MemoryDifference(const std::vector<uint8_t>& native,
 }  // namespace
 
 uint64_t SupportedComponents(const std::vector<uint8_t>& xstate) {
-  return ReadAt<uint64_t>(xstate, kComponentMaskAt);
+  return ReadAt<uint64_t>(xstate, kComponentMaskAt) & ~kTiles;
 }
 
 ComponentPlace PlaceOfComponent(int component) {

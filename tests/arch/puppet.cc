@@ -10,6 +10,8 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -139,9 +141,12 @@ void Puppet::FillArena(uint64_t arena, std::span<const uint8_t> copy) {
 
 void Puppet::SetState(const MachineState& state) {
   std::memcpy(view_ + kImageAt, state.memory.data(), state.memory.size());
-  ptrace(PTRACE_SETREGS, pid_, nullptr, &state.regs);
   iovec vector{const_cast<uint8_t*>(state.xstate.data()), state.xstate.size()};
-  ptrace(PTRACE_SETREGSET, pid_, NT_X86_XSTATE, &vector);
+  if (ptrace(PTRACE_SETREGS, pid_, nullptr, &state.regs) != 0 ||
+      ptrace(PTRACE_SETREGSET, pid_, NT_X86_XSTATE, &vector) != 0) {
+    std::perror("registers of the puppet");
+    std::abort();  // nothing that follows would be true
+  }
 }
 
 MachineState Puppet::GetState() {

@@ -37,7 +37,7 @@ void GoOn(pid_t pid) {
 // Opened before the exec and read after it, they are empty, as those of a process that has ended.
 TEST_F(EngineTest, MapsOfAProgramThatExecsAreThere) {
   Puppet puppet("execing");
-  for (int i = 0; i < 5000; ++i) {
+  for (int i = 0; i < 60'000; ++i) {
     auto maps = sys::ReadMaps(puppet.pid());
     ASSERT_TRUE(maps.ok()) << maps.error().ToString() << " after " << i;
     ASSERT_FALSE(maps->empty());
