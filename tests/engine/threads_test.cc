@@ -50,8 +50,10 @@ TEST_F(EngineTest, OfManyBusyThreadsNoneStandsStill) {
   Puppet puppet("threads");
   ASSERT_EQ(puppet.Ask(std::to_string(kThreads)), "running");
   TargetId target = Attach(puppet);
-  Create(target, {fmt::format("p:t/in {}:work", puppet.path()),
-                  fmt::format("r:t/out {}:work", puppet.path())});
+  Create(
+      target,
+      {fmt::format("p:t/in {}:work", puppet.path()), fmt::format("r:t/out {}:work", puppet.path())},
+      {.optimize = false});
   std::map<pid_t, uint64_t> hits;
   auto is_busy = [&] {
     for (const auto& hit : DrainHits())

@@ -124,7 +124,7 @@ def impossible(errors):
     tables disagree."""
     reasons = "INSTRUCTION_REFUSED|LOOKS_AT_RETURN_ADDRESS|NOT_FUNCTION_ENTRY|FUNCTION_END_DISPUTED"
     return {int(number) for number in re.findall(
-        rf"^probectl: error: definition (\d+): .* \((?:{reasons})", errors, re.M)}
+        rf"^probectl: error: definition (\d+): .*\n(?:  .*\n)*?  why: (?:{reasons})", errors, re.M)}
 
 
 def hits_by_name(summary):
