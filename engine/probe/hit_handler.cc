@@ -92,6 +92,7 @@ Resumption HitHandler::Handle(tracee::Stopped& stopped, ProcessState& state, boo
   if (!has_trapped && stopped.signal_info().si_code != SI_KERNEL) {
     siginfo_t info = stopped.signal_info();
     if (info.si_code <= 0) return OnSignal(stopped, state, info);  // sent, like any other
+    if (sys::IsHandlerNotice(info)) return GoOn(state);
     bool step = info.si_code == TRAP_TRACE || info.si_code == TRAP_BRKPT;
     if (step && thread.stepping) return OnStepped(stopped, state);
     if (IsLeftoverStep(state, info, stopped.regs())) return GoOn(state);

@@ -19,6 +19,13 @@ constexpr uint64_t SignalBit(int signal) {
 constexpr uint64_t kIgnoredByDefault =
     SignalBit(SIGCHLD) | SignalBit(SIGCONT) | SignalBit(SIGURG) | SignalBit(SIGWINCH);
 
+// A stop that looks like a SIGTRAP, but is none: a handler has been set up for a thread that was
+// being stepped (kernel/signal.c, signal_delivered and ptrace_notify, which puts the exit code
+// there).
+inline bool IsHandlerNotice(const siginfo_t& info) {
+  return info.si_signo == SIGTRAP && info.si_code == SIGTRAP;
+}
+
 Errno SendToThread(pid_t tid, int signal);
 // A process, zombies included, whose id this is. Exact also while an exec passes the id on from one
 // thread to another (kernel/signal.c, kill_pid_info).

@@ -112,7 +112,7 @@ bool GoBackToInt3(Thread& thread, const siginfo_t& info) {
 // SIGSTOP alone can arrive with every signal blocked, and it has no siginfo worth keeping.
 void DeferSignalStop(Thread& thread) {
   siginfo_t info{};
-  if (!sys::GetSigInfo(thread.tid(), info).ok()) return;
+  if (!sys::GetSigInfo(thread.tid(), info).ok() || sys::IsHandlerNotice(info)) return;
   if (GoBackToInt3(thread, info)) return thread.FlushRegs();
   thread.DeferSignal(info);
 }
@@ -211,7 +211,7 @@ void KeepSignal(Thread& thread) {
   int signal = thread.resumption().signal;
   if (thread.stop_kind() != StopKind::kSignal || (signal == 0 && !thread.in_callback)) return;
   siginfo_t info{};
-  if (!sys::GetSigInfo(thread.tid(), info).ok()) return;
+  if (!sys::GetSigInfo(thread.tid(), info).ok() || sys::IsHandlerNotice(info)) return;
   if (GoBackToInt3(thread, info)) {
     thread.resumption().signal = 0;
     return;
