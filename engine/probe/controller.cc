@@ -199,25 +199,14 @@ void Controller::OnThreadStart(tracee::Stopped& stopped) {
 }
 
 void Controller::OnThreadEnding(tracee::Process& process, pid_t tid, const user_regs_struct& regs) {
-  ProcessState* state = ProcessState::Of(process);
-  if (state == nullptr) return;
-  NoteLastStack(*state, tid, regs);
-  auto ending = process.threads().find(tid);
-  if (ending == process.threads().end()) return;
-  // Its death may be reported only after a new thread has been given the same stack.
-  const auto& last = ThreadState::Of(*ending->second).last_stack;
-  if (last && last->by_itself) GiveUpCalls(*state, tid);
-}
-
-void Controller::GiveUpCalls(ProcessState& state, pid_t tid) {
-  ForgetThread(state, tid);
-  hits_.returns().HandOver(state, tid);
+  if (const ProcessState* state = ProcessState::Of(process)) NoteLastStack(*state, tid, regs);
 }
 
 void Controller::OnThreadExit(tracee::Process& process, pid_t tid) {
   ProcessState* state = ProcessState::Of(process);
   if (state == nullptr) return;
-  GiveUpCalls(*state, tid);
+  ForgetThread(*state, tid);
+  hits_.returns().HandOver(*state, tid);
   optimizer_.OnThreadExit(*state, tid);
 }
 

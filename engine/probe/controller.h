@@ -67,7 +67,6 @@ class Controller final : public tracee::Observer {
   Result<DetachReport> TrySalvage(tracee::Process& process, const JournaledProcess& left);
   ProcessState& MakeState(tracee::Process& process, std::shared_ptr<ProbeGroup> group);
   void Abandon(tracee::Process& process);
-  void GiveUpCalls(ProcessState& state, pid_t tid);
   void StartImage(tracee::Stopped& stopped, ProcessState& state);
   void RunHooks(tracee::Stopped& stopped, ProcessState& state, RemoteAddr site);
   void Announce(const ProcessState& state, event::TargetChange change, int exit_status,

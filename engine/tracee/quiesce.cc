@@ -85,25 +85,6 @@ void StopParking(const Process& process) {
 
 void Quiescer::Pump(uint64_t deadline_ns) {
   if (std::optional<Stop> stop = stops_.Next(deadline_ns)) dispatcher_.Handle(*stop);
-  if (pumps_until_turn_-- == 0) TakeTurn();
-}
-
-// The kernel reports the stop of the thread that was traced last before all others
-// (kernel/ptrace.c,
-// __ptrace_link): where there are more than can be dealt with, those that were traced first would
-// not get on at all. Looking at one thread is a system call, so it is rare while nobody is found
-// waiting.
-void Quiescer::TakeTurn() {
-  constexpr int kPumpsOfNoWaiting = 3;
-  pumps_until_turn_ = kPumpsOfNoWaiting;
-  turn_ = registry_.TaskAfter(turn_);
-  if (turn_ == 0) return;
-  const Thread* thread = registry_.FindThread(turn_);
-  if (thread != nullptr && thread->stopped()) return;  // held
-  std::optional<Stop> stop = stops_.PollOf(turn_);
-  if (!stop) return;
-  pumps_until_turn_ = 0;
-  dispatcher_.Handle(*stop);
 }
 
 uint64_t Quiescer::DeadlineFor(const Process& process, uint64_t deadline_ns) {

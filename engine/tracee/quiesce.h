@@ -29,7 +29,7 @@ class Quiescer {
   // Undoes one StopAll().
   void ReleaseAll(Process& process);
 
-  // Deals with the next stop of any thread, and with that of the thread whose turn it is.
+  // Deals with at most one stop of any thread.
   void Pump(uint64_t deadline_ns);
 
   // Deals with the stops that these threads have reported; whether there were any.
@@ -39,13 +39,10 @@ class Quiescer {
   // One that would not stop is not waited for as long again.
   static uint64_t DeadlineFor(const Process& process, uint64_t deadline_ns);
   bool IsAlive(const Process& process) const;
-  void TakeTurn();
 
   Registry& registry_;
   StopSource& stops_;
   Dispatcher& dispatcher_;
-  pid_t turn_ = 0;
-  int pumps_until_turn_ = 0;
 };
 
 }  // namespace probed::tracee

@@ -1,7 +1,5 @@
 #include "engine/tracee/registry.h"
 
-#include <algorithm>
-
 namespace probed::tracee {
 
 Process* Registry::FindProcess(pid_t pid) const {
@@ -12,16 +10,6 @@ Process* Registry::FindProcess(pid_t pid) const {
 Thread* Registry::FindThread(pid_t tid) const {
   auto found = threads_.find(tid);
   return found == threads_.end() ? nullptr : found->second;
-}
-
-pid_t Registry::TaskAfter(pid_t tid) const {
-  if (threads_.size() + leaving_.size() < 2) return 0;
-  auto thread = threads_.upper_bound(tid);
-  auto leaving = leaving_.upper_bound(tid);
-  if (thread == threads_.end() && leaving == leaving_.end()) return TaskAfter(0);
-  if (thread == threads_.end()) return *leaving;
-  if (leaving == leaving_.end()) return thread->first;
-  return std::min(thread->first, *leaving);
 }
 
 std::vector<Process*> Registry::processes() const {

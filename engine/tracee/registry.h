@@ -4,9 +4,9 @@
 
 #include <sys/types.h>
 
-#include <map>
 #include <memory>
-#include <set>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "engine/tracee/process.h"
@@ -18,9 +18,6 @@ class Registry {
  public:
   Process* FindProcess(pid_t pid) const;
   Thread* FindThread(pid_t tid) const;
-  // The task whose turn it is after that of `tid`, those that are leaving among them; 0 if there
-  // are not two.
-  pid_t TaskAfter(pid_t tid) const;
   std::vector<Process*> processes() const;
   bool has_processes() const { return !processes_.empty(); }
 
@@ -36,8 +33,8 @@ class Registry {
 
  private:
   std::map<pid_t, std::unique_ptr<Process>> processes_;
-  std::map<pid_t, Thread*> threads_;
-  std::set<pid_t> leaving_;
+  std::unordered_map<pid_t, Thread*> threads_;
+  std::unordered_set<pid_t> leaving_;
   // Threads before processes: a dead thread refers to its process.
   std::vector<std::unique_ptr<Process>> dead_processes_;
   std::vector<std::unique_ptr<Thread>> dead_threads_;

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <thread>
 
 #include "tests/engine/harness.h"
-#include "tests/support/eventually.h"
 
 namespace probed::engine {
 namespace {
@@ -41,30 +39,6 @@ TEST_F(EngineTest, ThirtyTwoThreadsOnOneSite) {
   EXPECT_EQ(Counters(entry).hits, 9600u);
   EXPECT_EQ(Counters(exit).recorded, 9600u);
   EXPECT_EQ(DrainHits().size(), 19200u);
-}
-
-// The kernel reports those stops first that are of the thread that was traced last.
-TEST_F(EngineTest, OfManyBusyThreadsNoneStandsStill) {
-  constexpr uint64_t kMost = 50'000, kLeast = 50;
-  constexpr size_t kThreads = 24;
-  Puppet puppet("threads");
-  ASSERT_EQ(puppet.Ask(std::to_string(kThreads)), "running");
-  TargetId target = Attach(puppet);
-  Create(
-      target,
-      {fmt::format("p:t/in {}:work", puppet.path()), fmt::format("r:t/out {}:work", puppet.path())},
-      {.optimize = false});
-  std::map<pid_t, uint64_t> hits;
-  auto is_busy = [&] {
-    for (const auto& hit : DrainHits())
-      ++hits[hit.tid];
-    return std::ranges::any_of(hits, [](const auto& each) { return each.second > kMost; });
-  };
-  ASSERT_TRUE(Eventually(is_busy));
-  EXPECT_EQ(hits.size(), kThreads);
-  for (const auto& [tid, count] : hits)
-    EXPECT_GT(count, kLeast) << tid;
-  EXPECT_EQ(puppet.Ask("end"), "0 wrong");
 }
 
 TEST_F(EngineTest, ProbesComeAndGoUnderRunningThreads) {
