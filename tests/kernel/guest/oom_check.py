@@ -15,8 +15,8 @@ STEP = 1 << 20
 
 
 class OutOfMemory(unittest.TestCase):
-    """Daemon and guard are in one control group, as under a service manager. What it may have becomes
-    less, until the kernel ends the one who has the most."""
+    """What the daemon's control group may have becomes less, until the kernel ends it. The guard is
+    outside: the kernel may go on to that one before the first has given anything back."""
 
     def setUp(self):
         if not (ROOT / "cgroup.controllers").exists():
@@ -36,7 +36,7 @@ class OutOfMemory(unittest.TestCase):
             (self.group / "memory.max").write_text(str(limit))
         self.assertEqual(daemon.program.finish(20), -signal.SIGKILL)
         (self.group / "memory.max").write_text("max")
-        self.assertEqual(self.kills(), before + 1)
+        self.assertGreater(self.kills(), before)
 
     def test_targets_go_on(self):
         into = ["sh", "-ec", f'echo $$ >{self.group}/cgroup.procs; exec "$@"', "sh"]
@@ -47,7 +47,9 @@ class OutOfMemory(unittest.TestCase):
                     with probectl.Attached(hammer.pid, hammer.definitions, armed=hammer.sites[0],
                                            address=daemon.address):
                         hammer.wait_for_calls()
-                        guards = guards_of(daemon.program.pid)
+                        guards = wait_until(lambda: guards_of(daemon.program.pid), 60, "a guard")
+                        for guard in guards:
+                            (ROOT / "cgroup.procs").write_text(str(guard))
                         self.shrink(daemon)
                     wait_until(lambda: hammer.site_bytes() == hammer.original, 60, "own bytes")
                     hammer.assert_clean(self)
