@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <span>
 #include <utility>
 
 #include "engine/probe/detacher.h"
+#include "engine/probe/fatal_signal.h"
 #include "engine/probe/fork.h"
 #include "engine/probe/generated_code.h"
 #include "engine/probe/salvage.h"
@@ -180,13 +182,31 @@ void Controller::RunHooks(tracee::Stopped& stopped, ProcessState& state, RemoteA
 Resumption Controller::OnTrap(tracee::Stopped& stopped) {
   ProcessState* state = ProcessState::Of(stopped.process());
   if (state == nullptr) return {.signal = SIGTRAP};
-  return hits_.OnTrap(stopped, *state);
+  const Resumption resumption = hits_.OnTrap(stopped, *state);
+  if (WillDumpCore(stopped, *state, resumption.signal)) LiftReturns(stopped, *state);
+  return resumption;
 }
 
 Resumption Controller::OnSignal(tracee::Stopped& stopped, const siginfo_t& info) {
   ProcessState* state = ProcessState::Of(stopped.process());
   if (state == nullptr) return {.signal = info.si_signo};
-  return hits_.OnSignal(stopped, *state, info);
+  const Resumption resumption = hits_.OnSignal(stopped, *state, info);
+  if (WillDumpCore(stopped, *state, resumption.signal)) LiftReturns(stopped, *state);
+  return resumption;
+}
+
+// Of the other threads, too, whose stacks are in the core file as well: once, however many of them
+// are about to end the program.
+void Controller::LiftReturns(tracee::Stopped& stopped, ProcessState& state) {
+  hits_.returns().Lift(stopped, state);
+  if (state.process.threads().size() == 1 || std::exchange(state.dumps_core, true)) return;
+  auto lift = [&](std::span<tracee::Stopped* const> threads) -> Status {
+    for (tracee::Stopped* thread : threads)
+      if (thread->tid() != stopped.tid()) hits_.returns().Lift(*thread, state);
+    return {};
+  };
+  (void)tracer_->WithAllStopped(state.process, kStopDeadline, lift);
+  state.dumps_core = false;
 }
 
 void Controller::OnThreadStart(tracee::Stopped& stopped) {

@@ -68,6 +68,7 @@ class Controller final : public tracee::Observer {
   ProcessState& MakeState(tracee::Process& process, std::shared_ptr<ProbeGroup> group);
   void Abandon(tracee::Process& process);
   void StartImage(tracee::Stopped& stopped, ProcessState& state);
+  void LiftReturns(tracee::Stopped& stopped, ProcessState& state);
   void RunHooks(tracee::Stopped& stopped, ProcessState& state, RemoteAddr site);
   void Announce(const ProcessState& state, event::TargetChange change, int exit_status,
                 std::string detail);

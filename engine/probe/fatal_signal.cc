@@ -1,5 +1,6 @@
 #include "engine/probe/fatal_signal.h"
 
+#include <algorithm>
 #include <csignal>
 
 #include "engine/sys/proc.h"
@@ -15,11 +16,18 @@ constexpr uint64_t kDumpCore = sys::SignalBit(SIGABRT) | sys::SignalBit(SIGBUS) 
                                sys::SignalBit(SIGSYS) | sys::SignalBit(SIGTRAP) |
                                sys::SignalBit(SIGXCPU) | sys::SignalBit(SIGXFSZ);
 
+bool HasHijacked(const ProcessState& state) {
+  const auto& threads = state.process.threads();
+  return state.ring || std::any_of(threads.begin(), threads.end(), [](const auto& each) {
+           return !ThreadState::Of(*each.second).returns.frames().empty();
+         });
+}
+
 }  // namespace
 
 bool WillDumpCore(const tracee::Stopped& stopped, const ProcessState& state, int signal) {
-  if ((kDumpCore & sys::SignalBit(signal)) == 0) return false;
-  if (!state.ring && ThreadState::Of(stopped.thread()).returns.frames().empty()) return false;
+  if (signal == 0 || (kDumpCore & sys::SignalBit(signal)) == 0) return false;
+  if (!HasHijacked(state)) return false;
   const auto status = sys::ReadTaskStatus(stopped.tid());
   return status.ok() && ((status->caught | status->ignored) & sys::SignalBit(signal)) == 0;
 }

@@ -7,8 +7,8 @@
 
 namespace probed::probe {
 
-// Whether the thread is to be shown with its own return addresses: some may be hijacked, and
-// nothing but the signal's default action awaits it.
+// Whether the process is to be shown with its own return addresses: some may be hijacked, and
+// nothing but the default action of the thread's signal awaits it. 0: none.
 bool WillDumpCore(const tracee::Stopped& stopped, const ProcessState& state, int signal);
 
 }  // namespace probed::probe

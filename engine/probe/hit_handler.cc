@@ -3,9 +3,9 @@
 #include "base/clock.h"
 #include "engine/arch/x86_64/eflags.h"
 #include "engine/detour/leave.h"
-#include "engine/probe/fatal_signal.h"
 #include "engine/probe/fault_signal.h"
 #include "engine/probe/generated_code.h"
+#include "engine/probe/process_signal.h"
 #include "engine/probe/shadow_returns.h"
 #include "engine/probe/signal_info.h"
 #include "engine/probe/trap_signal.h"
@@ -52,8 +52,12 @@ bool HasSurelyTrapped(tracee::Stopped& stopped, const ProcessState& state) {
 bool KeepBack(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info,
               bool has_trapped) {
   if (IgnoresTraps(state)) return true;
-  if (!has_trapped && !RestoreFullMask(stopped)) return false;
-  stopped.DeferSignal(info);
+  if (has_trapped) {
+    stopped.DeferSignal(info);
+    return true;
+  }
+  if (!RestoreFullMask(stopped) && !RestoreUnseenBlock(stopped, state)) return false;
+  SendAgain(stopped, info);
   return true;
 }
 
@@ -78,10 +82,7 @@ Resumption HitHandler::OnTrap(tracee::Stopped& stopped, ProcessState& state) {
   Resumption resumption = Handle(stopped, state, has_trapped);
   bool is_over = resumption.signal == 0 && resumption.how != How::kStep;
   if (is_over && (may_lose_signal || HasLostBlock(stopped))) KeepTrapSignal(stopped, state);
-  if (resumption.signal == SIGTRAP) {
-    YieldToProgram(stopped, state);
-    if (WillDumpCore(stopped, state, SIGTRAP)) returns_.Lift(stopped, state);
-  }
+  if (resumption.signal == SIGTRAP) YieldToProgram(stopped, state);
   if (is_over) KeepRescue(stopped, state);
   return resumption;
 }

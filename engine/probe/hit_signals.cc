@@ -2,7 +2,6 @@
 
 #include "engine/arch/x86_64/eflags.h"
 #include "engine/detour/leave.h"
-#include "engine/probe/fatal_signal.h"
 #include "engine/probe/fault_signal.h"
 #include "engine/probe/generated_code.h"
 #include "engine/probe/hit_handler.h"
@@ -59,7 +58,6 @@ Resumption HitHandler::DeliverInOrder(tracee::Stopped& stopped, ProcessState& st
   if (state.sites.FindByTrampoline(RemoteAddr{stopped.regs().rip}) != nullptr) {
     (void)returns_.LeaveTrampoline(stopped, state);
   }
-  if (WillDumpCore(stopped, state, signals.front().si_signo)) returns_.Lift(stopped, state);
   for (size_t i = 1; i < signals.size(); ++i)
     stopped.DeferSignal(signals[i]);
   return {.how = GoOn(state).how, .signal = signals.front().si_signo};

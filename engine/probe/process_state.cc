@@ -189,6 +189,7 @@ void ProcessState::ForgetMemory() {
   rescue = Rescue();
   trampoline = {};
   routines = {};
+  has_unseen_blocks = false;
   runs_go.reset();
   loading = false;
   stacks_migrate = false;

@@ -102,6 +102,8 @@ class ProcessState final : public tracee::Extension {
   uint64_t rescue_next_ns = 0;  // when the handler may be put in place again
   // What the program does on SIGTRAP; nothing: the default. See trap_signal.h.
   std::optional<SignalAction> trap_action;
+  bool dumps_core = false;  // its threads are being shown with their own returns: fatal_signal.h
+  bool has_unseen_blocks = false;  // some thread has come to block it: RestoreUnseenBlock()
   std::optional<bool> runs_go;  // nothing: not looked at
   // The same for SIGSEGV and SIGBUS: fault_signal.h.
   std::optional<SignalAction> segv_action, bus_action;

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "elf/file.h"
+#include "engine/probe/process_signal.h"
 #include "engine/probe/signal_action.h"
 #include "engine/sys/proc.h"
 #include "engine/sys/signal.h"
@@ -78,6 +79,17 @@ void RestoreHandler(tracee::Stopped& stopped, const ProcessState& state) {
 bool IsWithoutItsTrap(const tracee::Stopped& stopped, uint64_t mask) {
   if ((mask & kTrap) != 0 || !LooksFull(mask, SIGTRAP)) return false;
   return ThreadState::Of(stopped.thread()).signal_mask != mask && !HasHandler(stopped.tid());
+}
+
+// A new thread blocks all signals until the C library has given it the mask of the one that made it.
+// That is not seen, but others that it may have come from are known.
+bool HasInheritedBlock(const tracee::Stopped& stopped, uint64_t mask) {
+  const auto& seen = ThreadState::Of(stopped.thread()).signal_mask;
+  if (!seen || !LooksFull(*seen, SIGTRAP) || LooksFull(mask, SIGTRAP)) return false;
+  const auto& threads = stopped.process().threads();
+  return std::any_of(threads.begin(), threads.end(), [&](const auto& each) {
+    return ThreadState::Of(*each.second).signal_mask == (mask | kTrap);
+  });
 }
 
 // `present`: in the place of ours. The default action is the work of a blocked trap.
@@ -173,15 +185,16 @@ void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state) {
   if (!mask) return;
   ThreadState& thread = ThreadState::Of(stopped.thread());
   bool has_handler = IsHandled(state);
-  bool was_blocked =
-      IsWithoutItsTrap(stopped, *mask) || (thread.signal_mask && *thread.signal_mask != *mask &&
-                                           *thread.signal_mask == (*mask | kTrap));
+  bool was_blocked = IsWithoutItsTrap(stopped, *mask) || HasInheritedBlock(stopped, *mask) ||
+                     (thread.signal_mask && *thread.signal_mask != *mask &&
+                      *thread.signal_mask == (*mask | kTrap));
   // Had it been blocked, the kernel would have taken the handler away.
   if (was_blocked && has_handler) was_blocked = !HasHandler(stopped.tid());
   if (was_blocked) stopped.WriteSignalMask(*mask | kTrap);
   thread.signal_mask = was_blocked ? *mask | kTrap : *mask;
   if (was_blocked && has_handler) RestoreHandler(stopped, state);
   if (was_blocked && !has_handler) NoteLostRescue(stopped, state);
+  if (was_blocked) LetOthersTake(stopped, SIGTRAP);
 }
 
 bool RestoreFullMask(tracee::Stopped& stopped) {
@@ -191,6 +204,19 @@ bool RestoreFullMask(tracee::Stopped& stopped) {
     if (!IsWithoutItsTrap(stopped, *mask)) return false;
     stopped.WriteSignalMask(*mask | kTrap);
   }
+  ThreadState::Of(stopped.thread()).signal_mask = *mask | kTrap;
+  return true;
+}
+
+bool RestoreUnseenBlock(tracee::Stopped& stopped, ProcessState& state) {
+  if (state.trap_action || !SharesHandlers(stopped) || MayReplaceHandler(state)) return false;
+  if (state.rescue.installed) {
+    NoteLostRescue(stopped, state);
+    state.has_unseen_blocks |= !state.rescue.installed;
+  }
+  auto mask = stopped.ReadSignalMask();
+  if (!state.has_unseen_blocks || !mask || (*mask & kTrap) != 0) return false;
+  stopped.WriteSignalMask(*mask | kTrap);
   ThreadState::Of(stopped.thread()).signal_mask = *mask | kTrap;
   return true;
 }

@@ -4,7 +4,7 @@
 // the program had is remembered and put back: the mask and a handler after each trap, "ignore" only
 // when no thread can have a trap pending, because setting it discards pending ones (sigaction(2)).
 // What a program changes between our looks and before its next trap cannot be seen, but for a full
-// mask, which is put back when it matters. Tracer thread.
+// mask, and for what our handler's end tells: those are put back when it matters. Tracer thread.
 
 #include <cstdint>
 
@@ -42,6 +42,11 @@ void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state);
 // SIGTRAP too. For when somebody is about to look: a SIGTRAP was sent, or a child or a new image
 // inherits the mask, or we leave. False: it is not such a thread.
 bool RestoreFullMask(tracee::Stopped& stopped);
+
+// The same in a thread that has been sent one and would end the program by it, where a trap has
+// found the signal blocked and nobody knows of which thread: one that came to block it since we
+// looked. Not where the program handles the signal.
+bool RestoreUnseenBlock(tracee::Stopped& stopped, ProcessState& state);
 
 // Whether the program ignores the signal, whatever the kernel believes now.
 bool IgnoresTraps(ProcessState& state);

@@ -102,11 +102,12 @@ Errno GetEventMessage(pid_t tid, uint64_t& message) {
   return Request(PTRACE_GETEVENTMSG, tid, 0, AddressOf(message));
 }
 
-bool HasPendingSignal(pid_t tid, int signal) {
+bool HasPendingSignal(pid_t tid, int signal, SignalQueue which) {
   constexpr uint32_t kBatch = 16;
+  const uint32_t flags = which == SignalQueue::kProcess ? PTRACE_PEEKSIGINFO_SHARED : 0;
   siginfo_t queue[kBatch];
   for (uint64_t offset = 0;; offset += kBatch) {
-    __ptrace_peeksiginfo_args arguments{.off = offset, .flags = 0, .nr = kBatch};
+    __ptrace_peeksiginfo_args arguments{.off = offset, .flags = flags, .nr = kBatch};
     long count =
         ::ptrace(static_cast<__ptrace_request>(PTRACE_PEEKSIGINFO), tid, &arguments, queue);
     for (long i = 0; i < count; ++i) {

@@ -44,8 +44,9 @@ Status SetXState(pid_t tid, const std::vector<std::byte>& state);
 Errno GetSigInfo(pid_t tid, siginfo_t& info);
 Errno SetSigInfo(pid_t tid, const siginfo_t& info);
 Errno GetEventMessage(pid_t tid, uint64_t& message);
-// Whether `signal` is in the thread's own queue, waiting to be delivered.
-bool HasPendingSignal(pid_t tid, int signal);
+// Where a signal waits to be delivered: to the thread, or to any that lets it in.
+enum class SignalQueue : uint8_t { kThread, kProcess };
+bool HasPendingSignal(pid_t tid, int signal, SignalQueue queue = SignalQueue::kThread);
 // The signal mask, bit N-1 for signal N. While a call has replaced it for its duration (ppoll), the
 // program's own is read, and setting it ends the replacement.
 Errno GetSigMask(pid_t tid, uint64_t& mask);

@@ -84,6 +84,22 @@ void Dispatcher::LetGo(const Stop& stop) {
   sys::Detach(stop.tid, signal).Ignore();
 }
 
+// A signal must not wait: it would be lost if we died meanwhile. Others go on from where their
+// registers are.
+bool Dispatcher::WaitsForTurn(Thread& thread) {
+  const bool delivers = thread.stop_kind() == StopKind::kSignal && thread.resumption().signal != 0;
+  const bool may_wait = thread.stopped() && !thread.stepping() && !delivers;
+  if (!turns_.in_round() || !may_wait || IsToBeHeld(thread)) return false;
+  if (thread.has_untaken_stop()) thread.TakeStop();
+  thread.awaits_turn = true;
+  turns_.Wait(thread.tid());
+  return true;
+}
+
+void Dispatcher::Leave(Thread& thread) {
+  if (!WaitsForTurn(thread)) LeaveStop(thread);
+}
+
 void Dispatcher::On(Thread& thread, const sys::SignalStop& stop) {
   thread.EnterStop(StopKind::kSignal);
   if (stop.signal == SIGTRAP) {
@@ -98,14 +114,14 @@ void Dispatcher::On(Thread& thread, const sys::SignalStop& stop) {
     Stopped token = thread.Token();
     thread.resumption() = observer_.OnSignal(token, info);
   }
-  LeaveStop(thread);
+  Leave(thread);
 }
 
 void Dispatcher::On(Thread& thread, const sys::InterruptStop&) {
   thread.EnterStop(StopKind::kInterrupt);
   if (thread.TakeInterrupted()) UndoInterruption(thread);
   if (IsToBeHeld(thread) && thread.ResumeToPendingTrap()) return;
-  LeaveStop(thread);
+  Leave(thread);
 }
 
 void Dispatcher::On(Thread& thread, const sys::GroupStop&) {
@@ -114,7 +130,7 @@ void Dispatcher::On(Thread& thread, const sys::GroupStop&) {
   if (!IsToBeHeld(thread)) return thread.ListenInGroupStop();
   if (thread.ResumeToPendingTrap()) return;
   // A held thread finishes its step although its process is stopped: one instruction, unseen.
-  LeaveStop(thread);
+  Leave(thread);
 }
 
 void Dispatcher::On(Thread& thread, const sys::ChildStop& stop) {
@@ -123,7 +139,7 @@ void Dispatcher::On(Thread& thread, const sys::ChildStop& stop) {
   if (sys::GetEventMessage(thread.tid(), child).ok()) {
     children_.Adopt(thread, static_cast<pid_t>(child), stop.kind);
   }
-  LeaveStop(thread);
+  Leave(thread);
 }
 
 void Dispatcher::On(Thread& thread, const sys::ExecStop&) {
@@ -140,7 +156,7 @@ void Dispatcher::On(Thread& thread, const sys::ExecStop&) {
     Stopped token = thread.Token();
     thread.resumption() = observer_.OnExec(token);
   }
-  LeaveStop(thread);
+  Leave(thread);
 }
 
 void Dispatcher::On(Thread& thread, const sys::SyscallStop&) {
@@ -157,12 +173,12 @@ void Dispatcher::On(Thread& thread, const sys::SyscallStop&) {
     thread.Interrupt();
     return thread.Resume();
   }
-  LeaveStop(thread);
+  Leave(thread);
 }
 
 void Dispatcher::On(Thread& thread, const sys::OtherStop&) {
   thread.EnterStop(StopKind::kEvent);
-  LeaveStop(thread);
+  Leave(thread);
 }
 
 void Dispatcher::OnDeath(Thread& thread, int status) {

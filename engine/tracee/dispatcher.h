@@ -8,13 +8,17 @@
 #include "engine/tracee/observer.h"
 #include "engine/tracee/registry.h"
 #include "engine/tracee/stop_source.h"
+#include "engine/tracee/turns.h"
 
 namespace probed::tracee {
 
 class Dispatcher {
  public:
-  Dispatcher(Registry& registry, StopSource& stops, Observer& observer)
-      : registry_(registry), observer_(observer), children_(registry, stops, observer) {}
+  Dispatcher(Registry& registry, StopSource& stops, Turns& turns, Observer& observer)
+      : registry_(registry),
+        turns_(turns),
+        observer_(observer),
+        children_(registry, stops, observer) {}
 
   void Handle(const Stop& stop);
 
@@ -29,8 +33,11 @@ class Dispatcher {
   void OnDeath(Thread& thread, int status);
   void HandleUnknown(const Stop& stop);
   void LetGo(const Stop& stop);
+  void Leave(Thread& thread);
+  bool WaitsForTurn(Thread& thread);
 
   Registry& registry_;
+  Turns& turns_;
   Observer& observer_;
   Children children_;
 };

@@ -44,6 +44,11 @@ std::unique_ptr<Thread> Process::RemoveThread(pid_t tid) {
   return thread;
 }
 
+void Process::WakeThreads() {
+  for (const auto& [tid, thread] : threads_)
+    if (!thread->stopped()) thread->Interrupt();
+}
+
 void Process::CountStop(uint64_t nanoseconds) {
   max_stop_ns_ = std::max(max_stop_ns_, nanoseconds);
   total_stop_ns_ += nanoseconds;

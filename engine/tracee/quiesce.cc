@@ -1,6 +1,7 @@
 #include "engine/tracee/quiesce.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "engine/sys/proc.h"
@@ -84,7 +85,26 @@ void StopParking(const Process& process) {
 }  // namespace
 
 void Quiescer::Pump(uint64_t deadline_ns) {
-  if (std::optional<Stop> stop = stops_.Next(deadline_ns)) dispatcher_.Handle(*stop);
+  std::optional<Stop> stop = NextInRound();
+  if (!stop) stop = stops_.Next(deadline_ns);
+  if (!stop) return;
+  turns_.CountStop();
+  dispatcher_.Handle(*stop);
+}
+
+std::optional<Stop> Quiescer::NextInRound() {
+  if (!turns_.in_round()) return std::nullopt;
+  std::optional<Stop> stop;
+  if (!turns_.is_long()) stop = stops_.Poll();
+  if (!stop) EndRound();
+  return stop;
+}
+
+void Quiescer::EndRound() {
+  for (pid_t tid : turns_.End()) {
+    Thread* thread = registry_.FindThread(tid);
+    if (thread != nullptr && std::exchange(thread->awaits_turn, false)) LeaveStop(*thread);
+  }
 }
 
 uint64_t Quiescer::DeadlineFor(const Process& process, uint64_t deadline_ns) {
@@ -98,7 +118,10 @@ bool Quiescer::IsAlive(const Process& process) const {
 
 Result<Thread*> Quiescer::StopOne(Process& process, uint64_t deadline_ns) {
   if (!IsAlive(process)) return Gone(process);
-  if (Thread* stopped = FindStopped(process)) return stopped;
+  if (Thread* stopped = FindStopped(process)) {
+    stopped->awaits_turn = false;
+    return stopped;
+  }
   deadline_ns = DeadlineFor(process, deadline_ns);
   AskToStop(*process.threads().begin()->second);
   uint64_t patience_ns = MonotonicNow() + kPatienceNs;
@@ -106,6 +129,7 @@ Result<Thread*> Quiescer::StopOne(Process& process, uint64_t deadline_ns) {
     if (Thread* stopped = FindStopped(process)) {
       StopParking(process);
       process.set_unresponsive(false);
+      stopped->awaits_turn = false;
       return stopped;
     }
     uint64_t now = MonotonicNow();

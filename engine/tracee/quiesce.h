@@ -5,19 +5,21 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
 #include "engine/tracee/dispatcher.h"
 #include "engine/tracee/registry.h"
 #include "engine/tracee/stop_source.h"
+#include "engine/tracee/turns.h"
 
 namespace probed::tracee {
 
 class Quiescer {
  public:
-  Quiescer(Registry& registry, StopSource& stops, Dispatcher& dispatcher)
-      : registry_(registry), stops_(stops), dispatcher_(dispatcher) {}
+  Quiescer(Registry& registry, StopSource& stops, Turns& turns, Dispatcher& dispatcher)
+      : registry_(registry), stops_(stops), turns_(turns), dispatcher_(dispatcher) {}
 
   // One that is stopped already, else the one that stops first.
   Result<Thread*> StopOne(Process& process, uint64_t deadline_ns);
@@ -39,9 +41,12 @@ class Quiescer {
   // One that would not stop is not waited for as long again.
   static uint64_t DeadlineFor(const Process& process, uint64_t deadline_ns);
   bool IsAlive(const Process& process) const;
+  std::optional<Stop> NextInRound();
+  void EndRound();
 
   Registry& registry_;
   StopSource& stops_;
+  Turns& turns_;
   Dispatcher& dispatcher_;
 };
 

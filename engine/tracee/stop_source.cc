@@ -28,10 +28,19 @@ std::optional<Stop> StopSource::Next(uint64_t deadline_ns) {
   if (std::optional<Stop> kept = TakeKept(sys::kAnyThread)) return kept;
   sys::Waited waited;
   if (auto spin = placement_.spin(); spin.count() > 0) {
-    waited = Poll(MonotonicNow() + static_cast<uint64_t>(spin.count()));
+    waited = Spin(MonotonicNow() + static_cast<uint64_t>(spin.count()));
   }
   if (waited.outcome == Outcome::kNothing) waited = Sleep(deadline_ns);
   if (waited.outcome == Outcome::kNoTracees) SleepWithoutTracees(deadline_ns);
+  return StopIn(waited);
+}
+
+std::optional<Stop> StopSource::Poll() {
+  if (std::optional<Stop> kept = TakeKept(sys::kAnyThread)) return kept;
+  return StopIn(sys::Wait(sys::kAnyThread, sys::WaitMode::kPoll));
+}
+
+std::optional<Stop> StopSource::StopIn(const sys::Waited& waited) {
   if (waited.outcome != Outcome::kStatus || TakeEnding(waited)) return std::nullopt;
   placement_.OnStop(waited.tid);
   return Stop{waited.tid, waited.status};
@@ -82,7 +91,7 @@ std::optional<Stop> StopSource::TakeKept(pid_t tid) {
   return stop;
 }
 
-sys::Waited StopSource::Poll(uint64_t until_ns) {
+sys::Waited StopSource::Spin(uint64_t until_ns) {
   while (true) {
     sys::Waited waited = sys::Wait(sys::kAnyThread, sys::WaitMode::kPoll);
     if (waited.outcome != Outcome::kNothing) return waited;

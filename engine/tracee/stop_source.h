@@ -46,7 +46,9 @@ class StopSource {
   // The next stop of this thread only, those of others wait.
   std::optional<Stop> NextOf(pid_t tid, uint64_t deadline_ns);
 
-  // The same without waiting. Cheap however many threads are traced, which Next() is not: the
+  // The same without waiting.
+  std::optional<Stop> Poll();
+  // Of this thread only. Cheap however many threads are traced, which Next() is not: the
   // kernel looks at one after the other.
   std::optional<Stop> PollOf(pid_t tid);
 
@@ -69,8 +71,9 @@ class StopSource {
 
  private:
   bool TakeEnding(const sys::Waited& waited);
+  std::optional<Stop> StopIn(const sys::Waited& waited);
   std::optional<Stop> TakeKept(pid_t tid);
-  sys::Waited Poll(uint64_t until_ns);
+  sys::Waited Spin(uint64_t until_ns);
   sys::Waited Sleep(uint64_t deadline_ns);
   sys::Waited Block(pid_t tid, uint64_t deadline_ns);
   void SleepWithoutTracees(uint64_t deadline_ns);

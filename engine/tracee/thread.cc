@@ -40,6 +40,7 @@ std::unique_ptr<Stopped> Thread::NewToken() {
 void Thread::EnterStop(StopKind kind) {
   run_state_ = RunState::kStopped;
   stop_kind_ = kind;
+  awaits_turn = false;
   regs_valid_ = false;
   regs_dirty_ = false;
   taken_ = false;

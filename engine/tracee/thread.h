@@ -104,6 +104,8 @@ class Thread {
 
   // The thread must stay where it is at its next stop.
   bool park = false;
+  // It goes on when a round of turns (turns.h) ends.
+  bool awaits_turn = false;
   // An Observer callback for its current stop is on the stack.
   bool in_callback = false;
   // Whether the observer wants a memory sharer followed past its exec.

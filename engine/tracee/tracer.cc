@@ -25,7 +25,7 @@ constexpr std::chrono::milliseconds kDetachDeadline{5000};
 
 struct Tracer::State {
   explicit State(Observer& an_observer)
-      : observer(an_observer), dispatcher(registry, stops, an_observer) {}
+      : observer(an_observer), dispatcher(registry, stops, turns, an_observer) {}
 
   void Run();
   void OnEnding(pid_t task);
@@ -35,8 +35,9 @@ struct Tracer::State {
   Observer& observer;
   Registry registry;
   StopSource stops;
+  Turns turns;
   Dispatcher dispatcher;
-  Quiescer quiescer{registry, stops, dispatcher};
+  Quiescer quiescer{registry, stops, turns, dispatcher};
   Attacher attacher{registry, stops, quiescer};
   Launcher launcher{registry, attacher, quiescer};
   TaskQueue tasks;

@@ -19,7 +19,7 @@ CORE_PATTERN = Path("/proc/sys/kernel/core_pattern").read_text()
 @unittest.skipUnless(CORE_PATTERN.startswith("core"), "core files go elsewhere here")
 class CoreFiles(unittest.TestCase):
     def calls_in_core(self, how, trace=lambda pid: contextlib.nullcontext()):
-        """What gdb finds on the stack of a program that has died under that."""
+        """What gdb finds on the stacks of a program that has died under that: the last is the one that did."""
         path = target("dumps")
         with tempfile.TemporaryDirectory(prefix="probed-core-") as folder:
             with Program(["sh", "-c", 'ulimit -c unlimited && exec "$@"', "sh", path, how, "wait"],
@@ -29,15 +29,18 @@ class CoreFiles(unittest.TestCase):
                     program.say("\n")
                     program.finish(30)
             core = next(Path(folder).glob("core*"))
-            found = subprocess.run(["gdb", "-nx", "-batch", "-ex", "bt", "-c", core, path],
-                                   capture_output=True, text=True, timeout=60, check=True)
-            return re.findall(r"^#\d+ .*?(\w+) \(", found.stdout, re.M)
+            walk = ["gdb", "-nx", "-batch", "-ex", "thread apply all bt", "-c", core, path]
+            found = subprocess.run(walk, capture_output=True, text=True, timeout=60, check=True)
+            return [re.findall(r"^#\d+ .*?(\w+) \(", thread, re.M)
+                    for thread in found.stdout.split("\nThread ")[1:]]
 
     def test_stack(self):
         line = f"r:e/r {target('dumps')}:descend"
         for how in ("abort", "segv", "trap"):
             native = self.calls_in_core(how)
-            self.assertEqual(native[-10:], ["descend"] * 9 + ["main"])
+            waits, dies = native
+            self.assertEqual(dies[-10:], ["descend"] * 9 + ["main"])
+            self.assertEqual([name for name in waits if name == "descend"], ["descend"] * 6)
             for optimization, mechanism in (("off", "boosted"), ("on", "optimized")):
                 @contextlib.contextmanager
                 def trace(pid):

@@ -80,20 +80,31 @@ class ThreadChurnTest : public EngineTest {
     ++rounds_;
   }
 
+  // Each maker has four at once.
+  void LiveThroughMany(const char* makers) {
+    Puppet puppet("mayflies", {makers});
+    ASSERT_EQ(puppet.Ask("go"), "going");
+    const auto end = std::chrono::steady_clock::now() + Length();
+    while (!HasFailure() && (rounds_ < 2 || std::chrono::steady_clock::now() < end))
+      LiveThroughOne(puppet, std::chrono::milliseconds(100));
+    EXPECT_EQ(Rest(puppet).wrong, 0u);
+    fmt::print("{} rounds, {} threads\n", rounds_, lives_);
+    puppet.CloseInput();
+    EXPECT_EQ(puppet.Wait(), 0);
+  }
+
+ private:
   uint64_t lives_ = 0;
   int rounds_ = 0;
 };
 
 TEST_F(ThreadChurnTest, EveryThreadIsCountedAndNothingIsLeft) {
-  Puppet puppet("mayflies");
-  ASSERT_EQ(puppet.Ask("go"), "going");
-  const auto end = std::chrono::steady_clock::now() + Length();
-  while (!HasFailure() && (rounds_ < 2 || std::chrono::steady_clock::now() < end))
-    LiveThroughOne(puppet, std::chrono::milliseconds(100));
-  EXPECT_EQ(Rest(puppet).wrong, 0u);
-  fmt::print("{} rounds, {} threads\n", rounds_, lives_);
-  puppet.CloseInput();
-  EXPECT_EQ(puppet.Wait(), 0);
+  LiveThroughMany("8");
+}
+
+// A thousand at once where there is time.
+TEST_F(ThreadChurnTest, OfHundredsAtOnce) {
+  LiveThroughMany(Length() > std::chrono::minutes(1) ? "250" : "50");
 }
 
 }  // namespace

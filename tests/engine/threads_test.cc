@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <thread>
 
 #include "tests/engine/harness.h"
+#include "tests/support/eventually.h"
 
 namespace probed::engine {
 namespace {
@@ -39,6 +41,32 @@ TEST_F(EngineTest, ThirtyTwoThreadsOnOneSite) {
   EXPECT_EQ(Counters(entry).hits, 9600u);
   EXPECT_EQ(Counters(exit).recorded, 9600u);
   EXPECT_EQ(DrainHits().size(), 19200u);
+}
+
+// The kernel reports those stops first that are of the thread that was traced last.
+TEST_F(EngineTest, OfManyBusyThreadsNoneStandsStill) {
+  constexpr size_t kThreads = 24, kHits = 48'000, kLeast = 200;
+  Puppet puppet("threads");
+  ASSERT_EQ(puppet.Ask(std::to_string(kThreads)), "running");
+  TargetId target = Attach(puppet);
+  Create(
+      target,
+      {fmt::format("p:t/in {}:work", puppet.path()), fmt::format("r:t/out {}:work", puppet.path())},
+      {.optimize = false});
+  std::map<pid_t, size_t> hits;
+  size_t seen = 0;
+  auto is_enough = [&] {
+    for (const auto& hit : DrainHits()) {
+      ++hits[hit.tid];
+      ++seen;
+    }
+    return seen > kHits;
+  };
+  ASSERT_TRUE(Eventually(is_enough));
+  EXPECT_EQ(hits.size(), kThreads);
+  for (const auto& [tid, count] : hits)
+    EXPECT_GT(count, kLeast) << tid;
+  EXPECT_EQ(puppet.Ask("end"), "0 wrong");
 }
 
 TEST_F(EngineTest, ProbesComeAndGoUnderRunningThreads) {

@@ -1,12 +1,13 @@
 // Threads that make threads, each of which calls born() and dies() once and ends. Runs until
 // "rest", when the last have ended, prints how many there were up to now, and how many calls went
-// wrong; goes on with "go".
+// wrong; goes on with "go". usage: mayflies [MAKERS]
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { kMakers = 8, kAtOnce = 4 };
+enum { kMostMakers = 500, kAtOnce = 4 };
 
 static atomic_ulong lives, wrong;
 static atomic_int resting;
@@ -42,19 +43,21 @@ static void* make(void* unused) {
   return NULL;
 }
 
-int main(void) {
+int main(int argc, char** argv) {
   char line[64];
+  const int count = argc > 1 ? atoi(argv[1]) : 8;
+  if (count > kMostMakers) return 2;
   setvbuf(stdout, NULL, _IOLBF, 0);
   printf("ready\n");
   while (fgets(line, sizeof line, stdin)) {
-    pthread_t makers[kMakers];
+    pthread_t makers[kMostMakers];
     resting = 0;
-    for (int i = 0; i < kMakers; ++i)
+    for (int i = 0; i < count; ++i)
       if (pthread_create(&makers[i], NULL, make, NULL) != 0) return 2;
     printf("going\n");
     if (!fgets(line, sizeof line, stdin)) return 1;
     resting = 1;
-    for (int i = 0; i < kMakers; ++i)
+    for (int i = 0; i < count; ++i)
       pthread_join(makers[i], NULL);
     printf("%lu %lu\n", lives, wrong);
   }

@@ -1,0 +1,84 @@
+// awaits HOW WHEN: a program all of whose threads block SIGTRAP, which is taken by one that waits for
+// it, while the others call work() without end. HOW: sigwaitinfo, or signalfd. WHEN the signal comes
+// to be blocked: first, or later, when a line has been read. Each line with a number sends itself as
+// many; says how many came as they were sent, and what of the threads' masks. "end" ends it.
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+enum { kThreads = 3 };
+
+static sigset_t trap;
+static int descriptor = -1;
+static atomic_int taken, blocking, ending;
+
+__attribute__((noipa)) void work(void) { __asm__ volatile("" ::: "memory"); }
+
+static void* call(void* unused) {
+  while (!ending) work();
+  sigset_t mask;
+  pthread_sigmask(SIG_BLOCK, NULL, &mask);
+  blocking += sigismember(&mask, SIGTRAP);
+  return unused;
+}
+
+static int is_as_sent(int number, int code, pid_t pid) {
+  return number == SIGTRAP && code == SI_USER && pid == getpid();
+}
+
+static void* take(void* unused) {
+  while (1) {
+    struct signalfd_siginfo read_info;
+    siginfo_t info;
+    if (descriptor < 0) {
+      if (sigwaitinfo(&trap, &info) < 0) continue;
+      taken += is_as_sent(info.si_signo, info.si_code, info.si_pid);
+    } else if (read(descriptor, &read_info, sizeof read_info) == sizeof read_info) {
+      taken += is_as_sent((int)read_info.ssi_signo, read_info.ssi_code, (pid_t)read_info.ssi_pid);
+    }
+    work();
+  }
+  return unused;
+}
+
+static int has_come(int count) {
+  for (int i = 0; i < 10000 && taken < count; ++i) usleep(1000);
+  return taken >= count;
+}
+
+int main(int argc, char** argv) {
+  char line[64];
+  pthread_t threads[kThreads], taker;
+  if (argc != 3) return 2;
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  sigemptyset(&trap);
+  sigaddset(&trap, SIGTRAP);
+  const int first = strcmp(argv[2], "first") == 0;
+  if (first) pthread_sigmask(SIG_BLOCK, &trap, NULL);
+  printf("ready\n");
+  if (!fgets(line, sizeof line, stdin)) return 1;
+  if (!first) work(), pthread_sigmask(SIG_BLOCK, &trap, NULL);
+  if (strcmp(argv[1], "signalfd") == 0) descriptor = signalfd(-1, &trap, 0);
+  if (pthread_create(&taker, NULL, take, NULL) != 0) return 1;
+  for (int i = 0; i < kThreads; ++i)
+    if (pthread_create(&threads[i], NULL, call, NULL) != 0) return 1;
+  printf("running\n");
+  while (fgets(line, sizeof line, stdin) && strcmp(line, "end\n") != 0) {
+    const int count = atoi(line), before = taken;
+    for (int i = 1; i <= count; ++i) {
+      kill(getpid(), SIGTRAP);
+      if (!has_come(before + i)) break;
+    }
+    printf("%d came\n", taken - before);
+  }
+  ending = 1;
+  for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
+  printf("%d blocking\n", blocking);
+  return 0;
+}
