@@ -75,6 +75,11 @@ std::string ProbeJson(const v1::Probe& probe) {
   json.Key("rate_limit").Unsigned(probe.sampling().per_second());
   json.Key("at_ret").Bool(probe.at_ret());
   json.Key("unseen_returns").String(probe.unseen_returns());
+  json.Key("dialect").String(Word(probe.dialect()));
+  json.Key("max_active").Unsigned(probe.max_active());
+  json.Key("string_limit").Unsigned(probe.string_limit());
+  json.Key("force").Bool(probe.force());
+  json.Key("no_optimization").Bool(probe.no_optimization());
   json.Key("state").String(Word(probe.state()));
   json.Key("mechanism").String(Word(probe.mechanism()));
   json.Key("reason").String(probe.reason());

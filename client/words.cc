@@ -65,4 +65,8 @@ std::string_view Word(v1::ProbeKind kind) {
   return kind == v1::PROBE_KIND_RETURN ? "return" : "entry";
 }
 
+std::string_view Word(v1::Dialect dialect) {
+  return dialect == v1::DIALECT_KERNEL ? "kernel" : "extended";
+}
+
 }  // namespace probed::client

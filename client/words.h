@@ -15,5 +15,6 @@ std::string_view Meaning(v1::Mechanism mechanism);
 std::string_view Word(v1::Probe::State state);
 std::string_view Word(v1::Target::State state);
 std::string_view Word(v1::ProbeKind kind);
+std::string_view Word(v1::Dialect dialect);
 
 }  // namespace probed::client

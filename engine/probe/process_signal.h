@@ -12,8 +12,8 @@ namespace probed::probe {
 // first time. From another process it is then one of sigqueue(3), unless the first thread has it.
 void SendAgain(tracee::Stopped& stopped, const siginfo_t& info);
 
-// The thread has let the signal in for a moment. One that was sent to the process just then may have
-// woken this thread alone (kernel/signal.c, complete_signal), and nobody who waits for it.
+// The thread has let the signal in for a moment. One that was sent to the process just then may
+// have woken this thread alone (kernel/signal.c, complete_signal), and nobody who waits for it.
 void LetOthersTake(tracee::Stopped& stopped, int signal);
 
 }  // namespace probed::probe

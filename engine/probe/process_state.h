@@ -104,7 +104,7 @@ class ProcessState final : public tracee::Extension {
   std::optional<SignalAction> trap_action;
   bool dumps_core = false;  // its threads are being shown with their own returns: fatal_signal.h
   bool has_unseen_blocks = false;  // some thread has come to block it: RestoreUnseenBlock()
-  std::optional<bool> runs_go;  // nothing: not looked at
+  std::optional<bool> runs_go;     // nothing: not looked at
   // The same for SIGSEGV and SIGBUS: fault_signal.h.
   std::optional<SignalAction> segv_action, bus_action;
   // A call has returned, or may return, in another thread than it was made in.

@@ -81,8 +81,8 @@ bool IsWithoutItsTrap(const tracee::Stopped& stopped, uint64_t mask) {
   return ThreadState::Of(stopped.thread()).signal_mask != mask && !HasHandler(stopped.tid());
 }
 
-// A new thread blocks all signals until the C library has given it the mask of the one that made it.
-// That is not seen, but others that it may have come from are known.
+// A new thread blocks all signals until the C library has given it the mask of the one that made
+// it. That is not seen, but others that it may have come from are known.
 bool HasInheritedBlock(const tracee::Stopped& stopped, uint64_t mask) {
   const auto& seen = ThreadState::Of(stopped.thread()).signal_mask;
   if (!seen || !LooksFull(*seen, SIGTRAP) || LooksFull(mask, SIGTRAP)) return false;

@@ -39,8 +39,8 @@ class Process {
   bool awaiting_exec() const { return awaiting_exec_; }
   bool follow_children() const { return follow_children_; }
   const std::map<pid_t, std::unique_ptr<Thread>>& threads() const { return threads_; }
-  // Those that run, or wait in the kernel, stop and go on as if nothing had been: what they wait for
-  // is looked at once more.
+  // Those that run, or wait in the kernel, stop and go on as if nothing had been: what they wait
+  // for is looked at once more.
   void WakeThreads();
   std::string comm(pid_t tid) const;  // /proc/TID/comm, cached until exec; prctl is not seen
   uint64_t max_stop_ns() const { return max_stop_ns_; }

@@ -15,7 +15,12 @@ from support.paths import PROBECTL, target
 from support.process import Program
 from support.wait import wait_until
 
-_OPTIONS = ("filter", "sample_every", "rate_limit", "at_ret", "enabled", "definition")
+_OPTIONS = ("filter", "sample_every", "rate_limit", "at_ret", "enabled", "definition", "dialect",
+            "max_active", "string_limit", "force", "no_optimization")
+# What each makes of the list's JSON.
+_SHOWN = {"--max-active": ("max_active", 100000), "--string-limit": ("string_limit", 77),
+          "--dialect": ("dialect", "kernel"), "--force": ("force", True), "--sample": ("sample_every", 7),
+          "--mechanism": ("no_optimization", True), "--rate": ("rate_limit", 5)}
 
 
 class Definitions(Case):
@@ -39,6 +44,8 @@ class Definitions(Case):
         self.ok("define", "--pid", self.program.pid, "-e", line, *options)
         text = self.ok("list", "--definitions")
         before, = self.probes()
+        for key, value in (_SHOWN[option] for option in options if option in _SHOWN):
+            self.assertEqual(before[key], value)
         self.ok("delete", "e/")
         comment = re.match(r"# define (.*)\n", text)
         printed = shlex.split(comment[1]) if comment else []
