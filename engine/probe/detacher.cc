@@ -150,7 +150,7 @@ Status Detacher::RestoreAll(std::vector<tracee::Stopped*>& threads, ProcessState
   for (auto* thread : threads) {
     hits_.LeaveOurCode(*thread, state, /*fault=*/false);
     HitHandler::ReleaseSignals(*thread);
-    RestoreFullMask(*thread);
+    RestoreBlockOfLeft(*thread, state);
   }
   TakeOverAllFrames(state);  // of sites that were unmapped before they were undone
   PROBED_RETURN_IF_ERROR(RestoreSites(*threads.front(), hits_, state, report));

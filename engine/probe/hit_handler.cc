@@ -47,6 +47,14 @@ bool HasSurelyTrapped(tracee::Stopped& stopped, const ProcessState& state) {
          FindByTrapBehindCopy(state, address) != nullptr;
 }
 
+// Elsewhere, as behind an instruction of one byte: one that was sent is not delivered to a thread that
+// blocks it, unless a trap that it has swallowed has let it in.
+bool HasSwallowedTrap(tracee::Stopped& stopped, ProcessState& state) {
+  const Site* site = state.sites.Find(RemoteAddr{stopped.regs().rip - 1});
+  if (site == nullptr || !site->armed() || site->optimization()) return false;
+  return stopped.signal_info().si_code <= 0 && HasLetIn(stopped, state);
+}
+
 // A SIGTRAP that was sent does not reach a program that ignores it, or a thread that blocks it as
 // far as the program knows. One that has swallowed a trap was pending, and is so again.
 bool KeepBack(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& info,
@@ -71,7 +79,7 @@ bool IsLeftoverStep(const ProcessState& state, const siginfo_t& info,
 }  // namespace
 
 Resumption HitHandler::OnTrap(tracee::Stopped& stopped, ProcessState& state) {
-  bool has_trapped = HasSurelyTrapped(stopped, state);
+  bool has_trapped = HasSurelyTrapped(stopped, state) || HasSwallowedTrap(stopped, state);
   bool may_lose_signal = MayLoseTrapSignal(stopped.thread(), state);
   if (!has_trapped || may_lose_signal) {
     siginfo_t info = stopped.signal_info();

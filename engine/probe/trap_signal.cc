@@ -81,15 +81,30 @@ bool IsWithoutItsTrap(const tracee::Stopped& stopped, uint64_t mask) {
   return ThreadState::Of(stopped.thread()).signal_mask != mask && !HasHandler(stopped.tid());
 }
 
-// A new thread blocks all signals until the C library has given it the mask of the one that made
-// it. That is not seen, but others that it may have come from are known.
-bool HasInheritedBlock(const tracee::Stopped& stopped, uint64_t mask) {
-  const auto& seen = ThreadState::Of(stopped.thread()).signal_mask;
-  if (!seen || !LooksFull(*seen, SIGTRAP) || LooksFull(mask, SIGTRAP)) return false;
+// Whether another thread is known to block what this one does, and SIGTRAP.
+bool HasSiblingThatBlocks(const tracee::Stopped& stopped, uint64_t mask) {
+  if ((mask & kTrap) != 0 || LooksFull(mask, SIGTRAP)) return false;
   const auto& threads = stopped.process().threads();
   return std::any_of(threads.begin(), threads.end(), [&](const auto& each) {
     return ThreadState::Of(*each.second).signal_mask == (mask | kTrap);
   });
+}
+
+// A new thread blocks all signals until the C library has given it the mask of the one that made
+// it. That is not seen, but others that it may have come from are known.
+bool HasInheritedBlock(const tracee::Stopped& stopped, uint64_t mask) {
+  const auto& seen = ThreadState::Of(stopped.thread()).signal_mask;
+  return seen && LooksFull(*seen, SIGTRAP) && HasSiblingThatBlocks(stopped, mask);
+}
+
+// A trap has found the signal blocked since our handler was put in place, and it was no thread of
+// which we knew.
+bool FindUnseenBlock(const tracee::Stopped& stopped, ProcessState& state) {
+  if (state.trap_action || !state.rescue.installed) return false;
+  if (!SharesHandlers(stopped) || MayReplaceHandler(state)) return false;
+  NoteLostRescue(stopped, state);
+  state.has_unseen_blocks |= !state.rescue.installed;
+  return !state.rescue.installed;
 }
 
 // `present`: in the place of ours. The default action is the work of a blocked trap.
@@ -209,16 +224,30 @@ bool RestoreFullMask(tracee::Stopped& stopped) {
 }
 
 bool RestoreUnseenBlock(tracee::Stopped& stopped, ProcessState& state) {
-  if (state.trap_action || !SharesHandlers(stopped) || MayReplaceHandler(state)) return false;
-  if (state.rescue.installed) {
-    NoteLostRescue(stopped, state);
-    state.has_unseen_blocks |= !state.rescue.installed;
-  }
+  (void)FindUnseenBlock(stopped, state);
   auto mask = stopped.ReadSignalMask();
-  if (!state.has_unseen_blocks || !mask || (*mask & kTrap) != 0) return false;
+  if (!state.has_unseen_blocks || IsHandled(state) || !mask || (*mask & kTrap) != 0) return false;
   stopped.WriteSignalMask(*mask | kTrap);
   ThreadState::Of(stopped.thread()).signal_mask = *mask | kTrap;
   return true;
+}
+
+void RestoreBlockOfLeft(tracee::Stopped& stopped, const ProcessState& state) {
+  if (RestoreFullMask(stopped) || !state.has_unseen_blocks || IsHandled(state)) return;
+  auto mask = stopped.ReadSignalMask();
+  if (mask && HasSiblingThatBlocks(stopped, *mask)) stopped.WriteSignalMask(*mask | kTrap);
+}
+
+bool HasLetIn(tracee::Stopped& stopped, ProcessState& state) {
+  auto mask = stopped.ReadSignalMask();
+  if (!mask || (*mask & kTrap) != 0) return false;
+  const auto& seen = ThreadState::Of(stopped.thread()).signal_mask;
+  // A handler, in which the signal is blocked, may have returned since; but a trap takes it away.
+  if (IsHandled(state) && HasHandler(stopped.tid())) return false;
+  if (seen && (*seen & kTrap) != 0) return true;
+  // Sent to the thread, it can have waited there. The latest trap may have been another's, though.
+  if (stopped.signal_info().si_code != SI_TKILL || !FindUnseenBlock(stopped, state)) return false;
+  return RestoreUnseenBlock(stopped, state);
 }
 
 bool IgnoresTraps(ProcessState& state) {

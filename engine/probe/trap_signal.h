@@ -48,6 +48,13 @@ bool RestoreFullMask(tracee::Stopped& stopped);
 // looked. Not where the program handles the signal.
 bool RestoreUnseenBlock(tracee::Stopped& stopped, ProcessState& state);
 
+// Either, in a thread that we leave. Nobody tells which of them have lost an unseen block; those
+// that otherwise block what one does of which it is known by now are taken for such.
+void RestoreBlockOfLeft(tracee::Stopped& stopped, const ProcessState& state);
+// Whether the thread, which has been sent one of its own, blocks it as far as the program knows, so
+// that a trap must have let it in.
+bool HasLetIn(tracee::Stopped& stopped, ProcessState& state);
+
 // Whether the program ignores the signal, whatever the kernel believes now.
 bool IgnoresTraps(ProcessState& state);
 // No thread of the process can have a trap pending.

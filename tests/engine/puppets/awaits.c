@@ -1,7 +1,8 @@
 // awaits HOW WHEN: a program all of whose threads block SIGTRAP, which is taken by one that waits for
 // it, while the others call work() without end. HOW: sigwaitinfo, or signalfd. WHEN the signal comes
 // to be blocked: first, or later, when a line has been read. Each line with a number sends itself as
-// many; says how many came as they were sent, and what of the threads' masks. "end" ends it.
+// many; says how many came as they were sent, and what of the threads' masks. "raise N": the first
+// thread sends itself as many, calls work() while they wait, and takes them. "end" ends it.
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -52,6 +53,18 @@ static int has_come(int count) {
   return taken >= count;
 }
 
+static int take_own(int count) {
+  const struct timespec none = {0, 0};
+  int came = 0;
+  for (int i = 0; i < count; ++i) {
+    raise(SIGTRAP);
+    for (int calls = 0; calls < 10; ++calls) work();
+    came += sigtimedwait(&trap, NULL, &none) == SIGTRAP;
+    came -= sigtimedwait(&trap, NULL, &none) == SIGTRAP;
+  }
+  return came;
+}
+
 int main(int argc, char** argv) {
   char line[64];
   pthread_t threads[kThreads], taker;
@@ -70,6 +83,10 @@ int main(int argc, char** argv) {
     if (pthread_create(&threads[i], NULL, call, NULL) != 0) return 1;
   printf("running\n");
   while (fgets(line, sizeof line, stdin) && strcmp(line, "end\n") != 0) {
+    if (strncmp(line, "raise ", 6) == 0) {
+      printf("%d came\n", take_own(atoi(line + 6)));
+      continue;
+    }
     const int count = atoi(line), before = taken;
     for (int i = 1; i <= count; ++i) {
       kill(getpid(), SIGTRAP);
