@@ -47,8 +47,8 @@ bool HasSurelyTrapped(tracee::Stopped& stopped, const ProcessState& state) {
          FindByTrapBehindCopy(state, address) != nullptr;
 }
 
-// Elsewhere, as behind an instruction of one byte: one that was sent is not delivered to a thread that
-// blocks it, unless a trap that it has swallowed has let it in.
+// Elsewhere, as behind an instruction of one byte: one that was sent is not delivered to a thread
+// that blocks it, unless a trap that it has swallowed has let it in.
 bool HasSwallowedTrap(tracee::Stopped& stopped, ProcessState& state) {
   const Site* site = state.sites.Find(RemoteAddr{stopped.regs().rip - 1});
   if (site == nullptr || !site->armed() || site->optimization()) return false;
@@ -64,8 +64,10 @@ bool KeepBack(tracee::Stopped& stopped, ProcessState& state, const siginfo_t& in
     stopped.DeferSignal(info);
     return true;
   }
-  if (!RestoreFullMask(stopped) && !RestoreUnseenBlock(stopped, state)) return false;
-  SendAgain(stopped, info);
+  const bool is_for_others = RestoreFullMask(stopped) || RestoreUnseenBlock(stopped, state);
+  if (is_for_others) SendAgain(stopped, info);
+  if (is_for_others || !MayBeAwaited(stopped, state)) return is_for_others;
+  stopped.DeferSignal(info);  // looked at once more
   return true;
 }
 

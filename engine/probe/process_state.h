@@ -60,6 +60,7 @@ class ThreadState final : public tracee::Extension {
   std::vector<siginfo_t> held_signals;        // wait for the steps under way to end
   std::optional<uint64_t> mask_before_steps;  // while signals are kept away from those steps
   std::optional<uint64_t> signal_mask;        // the program's, as last seen: trap_signal.h
+  uint64_t trap_kept_since_ns = 0;            // MayBeAwaited(); 0: not kept
   bool trap_is_sent_again = false;            // one of the program's own: YieldToProgram()
 };
 

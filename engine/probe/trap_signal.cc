@@ -9,6 +9,7 @@
 #include "elf/file.h"
 #include "engine/probe/process_signal.h"
 #include "engine/probe/signal_action.h"
+#include "engine/sys/awaited_signal.h"
 #include "engine/sys/proc.h"
 #include "engine/sys/signal.h"
 
@@ -25,6 +26,8 @@ bool IsHandled(const ProcessState& state) {
 
 // Of a program that uses SIGTRAP itself.
 constexpr uint64_t kYieldNs = 100'000'000;
+// Whoever waits for it does so again within this time.
+constexpr uint64_t kAwaitNs = 100'000'000;
 // No more than a tenth of the time goes to putting the handler in place again.
 constexpr uint64_t kLeastRepairIntervalNs = 1'000'000;
 constexpr uint64_t kRepairShare = 9;
@@ -105,6 +108,22 @@ bool FindUnseenBlock(const tracee::Stopped& stopped, ProcessState& state) {
   NoteLostRescue(stopped, state);
   state.has_unseen_blocks |= !state.rescue.installed;
   return !state.rescue.installed;
+}
+
+// One that was sent to the thread alone is for nobody else.
+bool MayHaveUnseenBlock(tracee::Stopped& stopped, ProcessState& state) {
+  (void)FindUnseenBlock(stopped, state);
+  return state.has_unseen_blocks && !IsHandled(state) && SharesHandlers(stopped) &&
+         stopped.signal_info().si_code != SI_TKILL;
+}
+
+bool BlockAgain(tracee::Stopped& stopped) {
+  auto mask = stopped.ReadSignalMask();
+  if (!mask || (*mask & kTrap) != 0) return false;
+  stopped.WriteSignalMask(*mask | kTrap);
+  ThreadState::Of(stopped.thread()).signal_mask = *mask | kTrap;
+  ThreadState::Of(stopped.thread()).trap_kept_since_ns = 0;
+  return true;
 }
 
 // `present`: in the place of ours. The default action is the work of a blocked trap.
@@ -224,12 +243,18 @@ bool RestoreFullMask(tracee::Stopped& stopped) {
 }
 
 bool RestoreUnseenBlock(tracee::Stopped& stopped, ProcessState& state) {
-  (void)FindUnseenBlock(stopped, state);
-  auto mask = stopped.ReadSignalMask();
-  if (!state.has_unseen_blocks || IsHandled(state) || !mask || (*mask & kTrap) != 0) return false;
-  stopped.WriteSignalMask(*mask | kTrap);
-  ThreadState::Of(stopped.thread()).signal_mask = *mask | kTrap;
-  return true;
+  if (!MayHaveUnseenBlock(stopped, state)) return false;
+  return sys::AwaitsSignal(state.id.pid, SIGTRAP) && BlockAgain(stopped);
+}
+
+bool MayBeAwaited(tracee::Stopped& stopped, ProcessState& state) {
+  if (!MayHaveUnseenBlock(stopped, state)) return false;
+  const uint64_t now = MonotonicNow();
+  auto& since = ThreadState::Of(stopped.thread()).trap_kept_since_ns;
+  if (since == 0) since = now;
+  if (now - since < kAwaitNs) return true;
+  since = 0;
+  return false;
 }
 
 void RestoreBlockOfLeft(tracee::Stopped& stopped, const ProcessState& state) {
@@ -247,7 +272,7 @@ bool HasLetIn(tracee::Stopped& stopped, ProcessState& state) {
   if (seen && (*seen & kTrap) != 0) return true;
   // Sent to the thread, it can have waited there. The latest trap may have been another's, though.
   if (stopped.signal_info().si_code != SI_TKILL || !FindUnseenBlock(stopped, state)) return false;
-  return RestoreUnseenBlock(stopped, state);
+  return BlockAgain(stopped);
 }
 
 bool IgnoresTraps(ProcessState& state) {

@@ -43,10 +43,13 @@ void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state);
 // inherits the mask, or we leave. False: it is not such a thread.
 bool RestoreFullMask(tracee::Stopped& stopped);
 
-// The same in a thread that has been sent one and would end the program by it, where a trap has
-// found the signal blocked and nobody knows of which thread: one that came to block it since we
-// looked. Not where the program handles the signal.
+// The same in a thread that has taken one which was sent to the process, and would end the program
+// by it, while another waits for it (sys/awaited_signal.h); where a trap has found the signal
+// blocked and nobody knows of which thread: one that came to block it since we looked. Not where
+// the program handles the signal.
 bool RestoreUnseenBlock(tracee::Stopped& stopped, ProcessState& state);
+// Then: nobody waits for it, but one that has just taken another may do so again. For a while only.
+bool MayBeAwaited(tracee::Stopped& stopped, ProcessState& state);
 
 // Either, in a thread that we leave. Nobody tells which of them have lost an unseen block; those
 // that otherwise block what one does of which it is known by now are taken for such.

@@ -57,6 +57,19 @@ os.getppid()
 os.execv(sys.executable, [sys.executable, __file__, str(mask)])
 """
 
+# Only one of its threads blocks the signal, for which nobody waits.
+_ONE_BLOCKS = """
+import os, signal, threading
+def run():
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTRAP})
+    while True:
+        os.getppid()
+print("ready", flush=True)
+input()
+threading.Thread(target=run, daemon=True).start()
+input()
+"""
+
 
 def catches_traps(pid):
     return int(status(pid, "SigCgt"), 16) >> (signal.SIGTRAP - 1) & 1 == 1
@@ -77,6 +90,17 @@ class BlockedTrap(unittest.TestCase):
                 wait_until(lambda: tracer_of(program.pid) == 0, 10, "nobody traces it")
                 wait_until(lambda: maps.changed_text(program.pid) == [], 10, "own bytes")
             self.assertIsNone(program.process.poll())
+
+    def test_the_default_action_stays_that_of_others(self):
+        with Program([sys.executable, "-c", _ONE_BLOCKS]) as program, Daemon() as daemon:
+            program.wait_for("ready")
+            daemon.optimize("off")
+            with probectl.Attached(program.pid, ["p:e/g libc.so.6:getppid"],
+                                   address=daemon.address) as session:
+                program.say("go\n")
+                session.wait_for_records(1000)
+                program.signal(signal.SIGTRAP)
+                self.assertEqual(program.finish(10, close_input=False), -signal.SIGTRAP)
 
     def test_a_mask_without_it_stays_so(self):
         with tempfile.NamedTemporaryFile("w", suffix=".py") as file, Daemon() as daemon:
