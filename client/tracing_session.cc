@@ -322,6 +322,7 @@ bool TracingSession::Detach() {
     request.set_name(target.name());
     auto detached = api_.DetachTarget(request);
     all = all && detached && detached->detached();
+    if (detached && !detached->detached()) held_.insert(target.name());
     if (detached) {
       if (!detached->warning().empty()) talk_.Warn(detached->warning());
     } else if (!IsGone(detached.error())) {

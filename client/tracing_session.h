@@ -50,6 +50,9 @@ class TracingSession {
   // Those that have not been collected.
   const std::vector<v1::Target>& targets() const { return targets_; }
 
+  // When it has been let go of: somebody else has it, too, so it stays attached.
+  bool is_held_by_others(const v1::Target& target) const { return held_.contains(target.name()); }
+
   // The command has ended: takes what it left behind on the stream.
   void DrainEnded();
   // Reads the counters, lets go of every target, takes the events under way, prints the summary.
@@ -94,6 +97,7 @@ class TracingSession {
   std::vector<ProbeTotal> past_;   // of targets that have ended: one for each definition
   size_t past_targets_ = 0;
   std::optional<RemoteError> not_left_;
+  std::set<std::string> held_;     // targets, by others
   std::set<std::string> deleted_;  // probes, by somebody else
   bool daemon_ended_ = false;
   std::set<std::string> slow_;  // that were told: probes, or what several have in common

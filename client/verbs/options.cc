@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <climits>
 #include <cmath>
@@ -135,7 +136,11 @@ void AppendPids(const std::string& list, std::vector<int>& pids) {
     std::string pid;
     if (!(words >> pid)) refuse(fmt::format("a pid is missing in \"{}\"", list));
     do {
-      if (const auto why = Whole(INT_MAX)(pid); !why.empty()) refuse(why);
+      const auto why = Whole(INT_MAX)(pid);
+      if (!why.empty() && std::isalpha(static_cast<unsigned char>(pid.front())) != 0) {
+        refuse(fmt::format("{}; 'pidof {}' tells those of a name", why, pid));
+      }
+      if (!why.empty()) refuse(why);
       pids.push_back(std::stoi(pid));
     } while (words >> pid);
   }

@@ -46,20 +46,33 @@ Reply<void> Begin(const TraceOptions& options, const std::vector<std::string>& l
   return session.Enable();
 }
 
-std::string DescribeTargets(const TracingSession& session) {
+std::string DescribeTargets(const std::vector<v1::Target>& targets) {
   std::string text;
-  for (const auto& target : session.targets()) {
+  for (const auto& target : targets) {
     text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", target.pid(), target.comm());
   }
-  return text.empty() ? "the kernel" : text;
+  return text;
+}
+
+// Of those that others have as well, only what is this command's is gone.
+std::string DescribeLeft(const TracingSession& session) {
+  std::vector<v1::Target> left, held;
+  for (const auto& target : session.targets()) {
+    (session.is_held_by_others(target) ? held : left).push_back(target);
+  }
+  std::string text = left.empty() ? "" : "detached from " + DescribeTargets(left);
+  if (held.empty()) return text;
+  return fmt::format("{}{}our probes are gone, and others hold on to {}", text,
+                     text.empty() ? "" : "; ", DescribeTargets(held));
 }
 
 std::string DescribeEnd(StopReason reason, const TraceOptions& options,
                         const TracingSession& session) {
-  if (session.targets().empty() && options.processes.others_come()) return "every process ended";
-  std::string targets = DescribeTargets(session);
-  if (session.targets().empty()) return "nothing of ours is left in the kernel";
-  return reason == StopReason::kTargetsEnded ? targets + " ended" : "detached from " + targets;
+  const auto& targets = session.targets();
+  if (targets.empty() && options.processes.others_come()) return "every process ended";
+  if (targets.empty()) return "nothing of ours is left in the kernel";
+  return reason == StopReason::kTargetsEnded ? DescribeTargets(targets) + " ended"
+                                             : DescribeLeft(session);
 }
 
 // Attaches, defines and subscribes. kOk or kPartial: the trace runs.
@@ -123,8 +136,10 @@ ExitCode TraceTargets(const TraceOptions& options,
   ExitCode attached = SetUp(options, *pids, lines, session, *output, talk);
   nothing_yet.reset();
   if (NothingAttached(attached)) return attached;
-  talk.Note(fmt::format("{} {}; Ctrl-C {}", selection ? "attached to" : "tracing",
-                        DescribeTargets(session), selection ? "detaches" : "ends it"));
+  talk.Note(
+      fmt::format("{} {}; Ctrl-C {}", selection ? "attached to" : "tracing",
+                  session.targets().empty() ? "the kernel" : DescribeTargets(session.targets()),
+                  selection ? "detaches" : "ends it"));
   StopOptions stop;
   stop.duration_seconds = options.stream.duration_seconds;
   stop.each_second = [&] { session.TellSlowProbes(); };

@@ -68,7 +68,7 @@ class ExitCodes(unittest.TestCase):
                             (["attach", "--pid", "", "-e", "p x:1"], 'a pid is missing in ""'),
                             (["detach", "--pid", "123,"], 'a pid is missing in "123,"'),
                             (["detach", "--pid", "1,,2"], 'a pid is missing in "1,,2"'),
-                            (["detach", "--pid", "1 x"], "x is not a number from 1 to"),
+                            (["detach", "--pid", "1 x"], "x is not a number from 1 to .*'pidof x' tells"),
                             (["watch", "--duration", "inf"], "inf is not a positive number"),
                             (["list", "--timeout", "inf"], "inf is not a positive number"),
                             (["run", "ls", "-l"], r"try: probectl run .* -- ls -l"),

@@ -24,10 +24,13 @@ class Clients(unittest.TestCase):
                     second.wait_for_records(40)
                     self.assertIn(tracer_of(counter.pid), threads(daemon.program.pid))
                     self.assertEqual(second.detach(), 0, second.program.err)
+                    self.assertIn(f"our probes are gone, and others hold on to {counter.pid} (",
+                                  second.program.err)
                     self.assertEqual(set(trace.counts(second.records)), {"w", "x"})
                 seen = len(first.records)
                 first.wait_for_records(seen + 50)
                 self.assertEqual(first.detach(), 0, first.program.err)
+                self.assertIn(f"detached from {counter.pid} (", first.program.err)
                 numbers = [int(r.arguments.split("=")[1]) for r in first.records]
                 self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
             counter.assert_unharmed(self)
