@@ -189,7 +189,7 @@ void ProcessState::ForgetMemory() {
   rescue = Rescue();
   trampoline = {};
   routines = {};
-  has_unseen_blocks = false;
+  has_unseen_blocks = nobody_awaits_traps = false;
   runs_go.reset();
   loading = false;
   stacks_migrate = false;

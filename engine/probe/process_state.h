@@ -104,8 +104,9 @@ class ProcessState final : public tracee::Extension {
   // What the program does on SIGTRAP; nothing: the default. See trap_signal.h.
   std::optional<SignalAction> trap_action;
   bool dumps_core = false;  // its threads are being shown with their own returns: fatal_signal.h
-  bool has_unseen_blocks = false;  // some thread has come to block it: RestoreUnseenBlock()
-  std::optional<bool> runs_go;     // nothing: not looked at
+  bool nobody_awaits_traps = false;  // has turned out of one that might have been
+  bool has_unseen_blocks = false;    // some thread has come to block it: RestoreUnseenBlock()
+  std::optional<bool> runs_go;       // nothing: not looked at
   // The same for SIGSEGV and SIGBUS: fault_signal.h.
   std::optional<SignalAction> segv_action, bus_action;
   // A call has returned, or may return, in another thread than it was made in.

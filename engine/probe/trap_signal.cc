@@ -1,6 +1,9 @@
 #include "engine/probe/trap_signal.h"
 
+#include <sys/syscall.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <optional>
 #include <utility>
@@ -11,6 +14,7 @@
 #include "engine/probe/signal_action.h"
 #include "engine/sys/awaited_signal.h"
 #include "engine/sys/proc.h"
+#include "engine/sys/ptrace.h"
 #include "engine/sys/signal.h"
 
 namespace probed::probe {
@@ -113,8 +117,18 @@ bool FindUnseenBlock(const tracee::Stopped& stopped, ProcessState& state) {
 // One that was sent to the thread alone is for nobody else.
 bool MayHaveUnseenBlock(tracee::Stopped& stopped, ProcessState& state) {
   (void)FindUnseenBlock(stopped, state);
-  return state.has_unseen_blocks && !IsHandled(state) && SharesHandlers(stopped) &&
-         stopped.signal_info().si_code != SI_TKILL;
+  return state.has_unseen_blocks && !state.nobody_awaits_traps && !IsHandled(state) &&
+         SharesHandlers(stopped) && stopped.signal_info().si_code != SI_TKILL;
+}
+
+// A call that waits, and not for signals: whoever is in it will not wait for one soon.
+bool IsInCall(const user_regs_struct& regs) {
+  constexpr int64_t kLastRestart = -516, kFirstRestart = -512;  // include/linux/errno.h
+  const auto result = static_cast<int64_t>(regs.rax);
+  const auto call = static_cast<int64_t>(regs.orig_rax);
+  const bool is_interrupted =
+      result == -EINTR || (result >= kLastRestart && result <= kFirstRestart);
+  return call >= 0 && call != SYS_rt_sigtimedwait && is_interrupted;
 }
 
 bool BlockAgain(tracee::Stopped& stopped) {
@@ -124,6 +138,20 @@ bool BlockAgain(tracee::Stopped& stopped) {
   ThreadState::Of(stopped.thread()).signal_mask = *mask | kTrap;
   ThreadState::Of(stopped.thread()).trap_kept_since_ns = 0;
   return true;
+}
+
+// Blocked again for somebody who would wait for it soon. Nobody has: then it is the thread's own.
+void JudgeKeptTrap(tracee::Stopped& stopped, ProcessState& state) {
+  ThreadState& thread = ThreadState::Of(stopped.thread());
+  const bool waits = sys::HasPendingSignal(stopped.tid(), SIGTRAP, sys::SignalQueue::kProcess) &&
+                     !sys::AwaitsSignal(state.id.pid, SIGTRAP);
+  if (waits && MonotonicNow() - thread.trap_kept_since_ns < kAwaitNs) return;
+  thread.trap_kept_since_ns = 0;
+  auto mask = stopped.ReadSignalMask();
+  if (!waits || !mask) return;
+  state.nobody_awaits_traps = true;
+  stopped.WriteSignalMask(*mask & ~kTrap);
+  thread.signal_mask = *mask & ~kTrap;
 }
 
 // `present`: in the place of ours. The default action is the work of a blocked trap.
@@ -229,6 +257,7 @@ void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state) {
   if (was_blocked && has_handler) RestoreHandler(stopped, state);
   if (was_blocked && !has_handler) NoteLostRescue(stopped, state);
   if (was_blocked) LetOthersTake(stopped, SIGTRAP);
+  if (thread.trap_kept_since_ns != 0) JudgeKeptTrap(stopped, state);
 }
 
 bool RestoreFullMask(tracee::Stopped& stopped) {
@@ -244,7 +273,11 @@ bool RestoreFullMask(tracee::Stopped& stopped) {
 
 bool RestoreUnseenBlock(tracee::Stopped& stopped, ProcessState& state) {
   if (!MayHaveUnseenBlock(stopped, state)) return false;
-  return sys::AwaitsSignal(state.id.pid, SIGTRAP) && BlockAgain(stopped);
+  const bool is_awaited = sys::AwaitsSignal(state.id.pid, SIGTRAP);
+  if (!is_awaited && IsInCall(stopped.regs())) return false;
+  if (!BlockAgain(stopped)) return false;
+  if (!is_awaited) ThreadState::Of(stopped.thread()).trap_kept_since_ns = MonotonicNow();
+  return true;
 }
 
 bool MayBeAwaited(tracee::Stopped& stopped, ProcessState& state) {

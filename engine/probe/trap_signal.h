@@ -44,11 +44,12 @@ void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state);
 bool RestoreFullMask(tracee::Stopped& stopped);
 
 // The same in a thread that has taken one which was sent to the process, and would end the program
-// by it, while another waits for it (sys/awaited_signal.h); where a trap has found the signal
-// blocked and nobody knows of which thread: one that came to block it since we looked. Not where
-// the program handles the signal.
+// by it, where a trap has found the signal blocked and nobody knows of which thread: one that came
+// to block it since we looked. Only if somebody waits for the signal (sys/awaited_signal.h) or,
+// this thread maybe, runs and may do so soon; if nobody does, a later hit lets it in. Not where the
+// program handles the signal.
 bool RestoreUnseenBlock(tracee::Stopped& stopped, ProcessState& state);
-// Then: nobody waits for it, but one that has just taken another may do so again. For a while only.
+// Else: whether it is to be looked at once more. For a while only.
 bool MayBeAwaited(tracee::Stopped& stopped, ProcessState& state);
 
 // Either, in a thread that we leave. Nobody tells which of them have lost an unseen block; those

@@ -57,13 +57,15 @@ TEST_P(AwaitedTrapTest, ComesToWhoWaits) {
   EXPECT_EQ(puppet.Wait(), 0);
 }
 
+std::string NameOf(const testing::TestParamInfo<Way>& way) {
+  return fmt::format("{}_{}", std::get<0>(way.param), std::get<1>(way.param));
+}
+
 INSTANTIATE_TEST_SUITE_P(, AwaitedTrapTest,
-                         testing::Combine(testing::Values("sigwait", "signalfd"),
-                                          testing::Values("first", "later")),
-                         [](const testing::TestParamInfo<Way>& way) {
-                           return fmt::format("{}_{}", std::get<0>(way.param),
-                                              std::get<1>(way.param));
-                         });
+                         testing::Values(Way{"sigwait", "first"}, Way{"sigwait", "later"},
+                                         Way{"signalfd", "first"}, Way{"signalfd", "later"},
+                                         Way{"own", "first"}),
+                         NameOf);
 
 }  // namespace
 }  // namespace probed::engine

@@ -1,8 +1,10 @@
 // awaits HOW WHEN: a program all of whose threads block SIGTRAP, which is taken by one that waits for
-// it, while the others call work() without end. HOW: sigwaitinfo, or signalfd. WHEN the signal comes
-// to be blocked: first, or later, when a line has been read. Each line with a number sends itself as
-// many; says how many came as they were sent, and what of the threads' masks. "raise N": the first
+// it, while the others call work() without end. HOW: sigwait or signalfd in a thread of its own, or
+// own: the first thread itself, which calls work() in between. WHEN the signal comes to be blocked:
+// first, or later, when a line has been read. Each line with a number sends itself as many; says how
+// many came as they were sent, in the end how many threads block the signal. "raise N": the first
 // thread sends itself as many, calls work() while they wait, and takes them. "end" ends it.
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -53,6 +55,16 @@ static int has_come(int count) {
   return taken >= count;
 }
 
+static void take_one(void) {
+  const struct timespec most = {10, 0};
+  siginfo_t info;
+  int number;
+  for (int calls = 0; calls < 3; ++calls) work();
+  while ((number = sigtimedwait(&trap, &info, &most)) < 0 && errno == EINTR) {
+  }
+  taken += number > 0 && is_as_sent(info.si_signo, info.si_code, info.si_pid);
+}
+
 static int take_own(int count) {
   const struct timespec none = {0, 0};
   int came = 0;
@@ -78,7 +90,8 @@ int main(int argc, char** argv) {
   if (!fgets(line, sizeof line, stdin)) return 1;
   if (!first) work(), pthread_sigmask(SIG_BLOCK, &trap, NULL);
   if (strcmp(argv[1], "signalfd") == 0) descriptor = signalfd(-1, &trap, 0);
-  if (pthread_create(&taker, NULL, take, NULL) != 0) return 1;
+  const int is_own = strcmp(argv[1], "own") == 0;
+  if (!is_own && pthread_create(&taker, NULL, take, NULL) != 0) return 1;
   for (int i = 0; i < kThreads; ++i)
     if (pthread_create(&threads[i], NULL, call, NULL) != 0) return 1;
   printf("running\n");
@@ -90,6 +103,7 @@ int main(int argc, char** argv) {
     const int count = atoi(line), before = taken;
     for (int i = 1; i <= count; ++i) {
       kill(getpid(), SIGTRAP);
+      if (is_own) take_one();
       if (!has_come(before + i)) break;
     }
     printf("%d came\n", taken - before);
