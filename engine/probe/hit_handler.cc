@@ -93,7 +93,10 @@ Resumption HitHandler::OnTrap(tracee::Stopped& stopped, ProcessState& state) {
   bool is_over = resumption.signal == 0 && resumption.how != How::kStep;
   if (is_over && (may_lose_signal || HasLostBlock(stopped))) KeepTrapSignal(stopped, state);
   if (resumption.signal == SIGTRAP) YieldToProgram(stopped, state);
-  if (is_over) KeepRescue(stopped, state);
+  if (is_over) {
+    KeepRescue(stopped, state);
+    DeliverKeptTrap(stopped, state);
+  }
   return resumption;
 }
 

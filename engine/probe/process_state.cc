@@ -189,6 +189,7 @@ void ProcessState::ForgetMemory() {
   rescue = Rescue();
   trampoline = {};
   routines = {};
+  kept_trap.reset();
   has_unseen_blocks = nobody_awaits_traps = false;
   runs_go.reset();
   loading = false;

@@ -60,8 +60,14 @@ class ThreadState final : public tracee::Extension {
   std::vector<siginfo_t> held_signals;        // wait for the steps under way to end
   std::optional<uint64_t> mask_before_steps;  // while signals are kept away from those steps
   std::optional<uint64_t> signal_mask;        // the program's, as last seen: trap_signal.h
-  uint64_t trap_kept_since_ns = 0;            // MayBeAwaited(); 0: not kept
+  uint64_t trap_looked_at_since_ns = 0;       // MayBeAwaited(); 0: not looked at
   bool trap_is_sent_again = false;            // one of the program's own: YieldToProgram()
+};
+
+// One that was sent to the process, for somebody who might come to wait for it: trap_signal.h.
+struct KeptTrap {
+  siginfo_t info;
+  uint64_t since_ns = 0;
 };
 
 // Inodes, and where code of theirs is mapped: a library may be mapped twice (dlmopen(3)), or again.
@@ -104,6 +110,7 @@ class ProcessState final : public tracee::Extension {
   // What the program does on SIGTRAP; nothing: the default. See trap_signal.h.
   std::optional<SignalAction> trap_action;
   bool dumps_core = false;  // its threads are being shown with their own returns: fatal_signal.h
+  std::optional<KeptTrap> kept_trap;
   bool nobody_awaits_traps = false;  // has turned out of one that might have been
   bool has_unseen_blocks = false;    // some thread has come to block it: RestoreUnseenBlock()
   std::optional<bool> runs_go;       // nothing: not looked at

@@ -136,22 +136,8 @@ bool BlockAgain(tracee::Stopped& stopped) {
   if (!mask || (*mask & kTrap) != 0) return false;
   stopped.WriteSignalMask(*mask | kTrap);
   ThreadState::Of(stopped.thread()).signal_mask = *mask | kTrap;
-  ThreadState::Of(stopped.thread()).trap_kept_since_ns = 0;
+  ThreadState::Of(stopped.thread()).trap_looked_at_since_ns = 0;
   return true;
-}
-
-// Blocked again for somebody who would wait for it soon. Nobody has: then it is the thread's own.
-void JudgeKeptTrap(tracee::Stopped& stopped, ProcessState& state) {
-  ThreadState& thread = ThreadState::Of(stopped.thread());
-  const bool waits = sys::HasPendingSignal(stopped.tid(), SIGTRAP, sys::SignalQueue::kProcess) &&
-                     !sys::AwaitsSignal(state.id.pid, SIGTRAP);
-  if (waits && MonotonicNow() - thread.trap_kept_since_ns < kAwaitNs) return;
-  thread.trap_kept_since_ns = 0;
-  auto mask = stopped.ReadSignalMask();
-  if (!waits || !mask) return;
-  state.nobody_awaits_traps = true;
-  stopped.WriteSignalMask(*mask & ~kTrap);
-  thread.signal_mask = *mask & ~kTrap;
 }
 
 // `present`: in the place of ours. The default action is the work of a blocked trap.
@@ -257,7 +243,6 @@ void KeepTrapSignal(tracee::Stopped& stopped, ProcessState& state) {
   if (was_blocked && has_handler) RestoreHandler(stopped, state);
   if (was_blocked && !has_handler) NoteLostRescue(stopped, state);
   if (was_blocked) LetOthersTake(stopped, SIGTRAP);
-  if (thread.trap_kept_since_ns != 0) JudgeKeptTrap(stopped, state);
 }
 
 bool RestoreFullMask(tracee::Stopped& stopped) {
@@ -276,18 +261,30 @@ bool RestoreUnseenBlock(tracee::Stopped& stopped, ProcessState& state) {
   const bool is_awaited = sys::AwaitsSignal(state.id.pid, SIGTRAP);
   if (!is_awaited && IsInCall(stopped.regs())) return false;
   if (!BlockAgain(stopped)) return false;
-  if (!is_awaited) ThreadState::Of(stopped.thread()).trap_kept_since_ns = MonotonicNow();
+  if (!is_awaited) state.kept_trap = KeptTrap{stopped.signal_info(), MonotonicNow()};
   return true;
+}
+
+void DeliverKeptTrap(tracee::Stopped& stopped, ProcessState& state) {
+  if (!state.kept_trap || !SharesHandlers(stopped)) return;
+  const bool waits = sys::HasPendingSignal(stopped.tid(), SIGTRAP, sys::SignalQueue::kProcess) &&
+                     !sys::AwaitsSignal(state.id.pid, SIGTRAP);
+  if (waits && MonotonicNow() - state.kept_trap->since_ns < kAwaitNs) return;
+  const KeptTrap kept = *std::exchange(state.kept_trap, std::nullopt);
+  auto mask = stopped.ReadSignalMask();
+  if (!waits || !mask) return;
+  state.nobody_awaits_traps = true;
+  stopped.WriteSignalMask(*mask & ~kTrap);
+  ThreadState::Of(stopped.thread()).signal_mask = *mask & ~kTrap;
+  stopped.DeferSignal(kept.info);
 }
 
 bool MayBeAwaited(tracee::Stopped& stopped, ProcessState& state) {
   if (!MayHaveUnseenBlock(stopped, state)) return false;
   const uint64_t now = MonotonicNow();
-  auto& since = ThreadState::Of(stopped.thread()).trap_kept_since_ns;
+  auto& since = ThreadState::Of(stopped.thread()).trap_looked_at_since_ns;
   if (since == 0) since = now;
-  if (now - since < kAwaitNs) return true;
-  since = 0;
-  return false;
+  return now - since < kAwaitNs;
 }
 
 void RestoreBlockOfLeft(tracee::Stopped& stopped, const ProcessState& state) {

@@ -46,11 +46,15 @@ bool RestoreFullMask(tracee::Stopped& stopped);
 // The same in a thread that has taken one which was sent to the process, and would end the program
 // by it, where a trap has found the signal blocked and nobody knows of which thread: one that came
 // to block it since we looked. Only if somebody waits for the signal (sys/awaited_signal.h) or,
-// this thread maybe, runs and may do so soon; if nobody does, a later hit lets it in. Not where the
-// program handles the signal.
+// this thread maybe, runs and may do so soon: then it is kept. Not where the program handles the
+// signal.
 bool RestoreUnseenBlock(tracee::Stopped& stopped, ProcessState& state);
 // Else: whether it is to be looked at once more. For a while only.
 bool MayBeAwaited(tracee::Stopped& stopped, ProcessState& state);
+
+// A hit of any thread has been dealt with. A signal that was kept and for which nobody has come to
+// wait is this thread's: it ends the program, as it would have in another.
+void DeliverKeptTrap(tracee::Stopped& stopped, ProcessState& state);
 
 // Either, in a thread that we leave. Nobody tells which of them have lost an unseen block; those
 // that otherwise block what one does of which it is known by now are taken for such.

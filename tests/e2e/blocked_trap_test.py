@@ -75,6 +75,11 @@ def catches_traps(pid):
     return int(status(pid, "SigCgt"), 16) >> (signal.SIGTRAP - 1) & 1 == 1
 
 
+def is_reading(pid):
+    with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
+        return file.read().startswith("0 ")
+
+
 class BlockedTrap(unittest.TestCase):
     def test_the_handler_comes_back(self):
         with Program([sys.executable, "-c", _PROGRAM]) as program, Daemon() as daemon:
@@ -99,6 +104,8 @@ class BlockedTrap(unittest.TestCase):
                                    address=daemon.address) as session:
                 program.say("go\n")
                 session.wait_for_records(1000)
+                # The first thread waits for input: not for the signal, and it will not soon.
+                wait_until(lambda: is_reading(program.pid), 10, "it reads")
                 program.signal(signal.SIGTRAP)
                 self.assertEqual(program.finish(10, close_input=False), -signal.SIGTRAP)
 

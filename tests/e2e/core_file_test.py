@@ -31,8 +31,10 @@ class CoreFiles(unittest.TestCase):
             core = next(Path(folder).glob("core*"))
             walk = ["gdb", "-nx", "-batch", "-ex", "thread apply all bt", "-c", core, path]
             found = subprocess.run(walk, capture_output=True, text=True, timeout=60, check=True)
-            return [re.findall(r"^#\d+ .*?(\w+) \(", thread, re.M)
-                    for thread in found.stdout.split("\nThread ")[1:]]
+            calls = [re.findall(r"^#\d+ .*?(\w+) \(", thread, re.M)
+                     for thread in found.stdout.split("\nThread ")[1:]]
+            # What the first are doing in the library at that moment may differ.
+            return [names[names.index("descend"):] for names in calls]
 
     def test_stack(self):
         line = f"r:e/r {target('dumps')}:descend"
