@@ -199,6 +199,8 @@ Resumption Controller::OnSignal(tracee::Stopped& stopped, const siginfo_t& info)
 // are about to end the program.
 void Controller::LiftReturns(tracee::Stopped& stopped, ProcessState& state) {
   hits_.returns().Lift(stopped, state);
+  // One that only shares the memory, as a child of vfork(2), dies alone.
+  if (stopped.thread().role() == tracee::Thread::Role::kMemorySharer) return;
   if (state.process.threads().size() == 1 || std::exchange(state.dumps_core, true)) return;
   auto lift = [&](std::span<tracee::Stopped* const> threads) -> Status {
     for (tracee::Stopped* thread : threads)

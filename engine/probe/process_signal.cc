@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "engine/sys/awaited_signal.h"
 #include "engine/sys/ptrace.h"
 #include "engine/tracee/process.h"
 #include "engine/tracee/remote_call.h"
@@ -53,10 +54,11 @@ void SendAgain(tracee::Stopped& stopped, const siginfo_t& info) {
   if (sent.si_code == SI_TKILL || !SendToProcess(stopped, sent)) stopped.DeferSignal(sent);
 }
 
+// Not all of them: calls with a timeout would begin it anew. A signalfd(2) is told in any case.
 void LetOthersTake(tracee::Stopped& stopped, int signal) {
-  if (sys::HasPendingSignal(stopped.tid(), signal, sys::SignalQueue::kProcess)) {
-    stopped.process().WakeThreads();
-  }
+  if (!sys::HasPendingSignal(stopped.tid(), signal, sys::SignalQueue::kProcess)) return;
+  for (pid_t tid : sys::ThreadsThatAwait(stopped.process().pid(), signal))
+    stopped.process().Wake(tid);
 }
 
 }  // namespace probed::probe

@@ -66,6 +66,7 @@ class ThreadState final : public tracee::Extension {
 
 // One that was sent to the process, for somebody who might come to wait for it: trap_signal.h.
 struct KeptTrap {
+  pid_t tid = 0;  // that had got it, and blocks it since
   siginfo_t info;
   uint64_t since_ns = 0;
 };

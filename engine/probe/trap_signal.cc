@@ -140,6 +140,12 @@ bool BlockAgain(tracee::Stopped& stopped) {
   return true;
 }
 
+// One that was sent to the process is still there, and nobody waits for it.
+bool IsForNobody(const tracee::Stopped& stopped, const ProcessState& state) {
+  return sys::HasPendingSignal(stopped.tid(), SIGTRAP, sys::SignalQueue::kProcess) &&
+         !sys::AwaitsSignal(state.id.pid, SIGTRAP);
+}
+
 // `present`: in the place of ours. The default action is the work of a blocked trap.
 void NoteSaved(tracee::Stopped& stopped, ProcessState& state, const SignalAction& present) {
   if (present.handler == 0 || present.handler == state.rescue.Action().handler) return;
@@ -261,14 +267,13 @@ bool RestoreUnseenBlock(tracee::Stopped& stopped, ProcessState& state) {
   const bool is_awaited = sys::AwaitsSignal(state.id.pid, SIGTRAP);
   if (!is_awaited && IsInCall(stopped.regs())) return false;
   if (!BlockAgain(stopped)) return false;
-  if (!is_awaited) state.kept_trap = KeptTrap{stopped.signal_info(), MonotonicNow()};
+  if (!is_awaited) state.kept_trap = KeptTrap{stopped.tid(), stopped.signal_info(), MonotonicNow()};
   return true;
 }
 
 void DeliverKeptTrap(tracee::Stopped& stopped, ProcessState& state) {
   if (!state.kept_trap || !SharesHandlers(stopped)) return;
-  const bool waits = sys::HasPendingSignal(stopped.tid(), SIGTRAP, sys::SignalQueue::kProcess) &&
-                     !sys::AwaitsSignal(state.id.pid, SIGTRAP);
+  const bool waits = IsForNobody(stopped, state);
   if (waits && MonotonicNow() - state.kept_trap->since_ns < kAwaitNs) return;
   const KeptTrap kept = *std::exchange(state.kept_trap, std::nullopt);
   auto mask = stopped.ReadSignalMask();
@@ -290,6 +295,11 @@ bool MayBeAwaited(tracee::Stopped& stopped, ProcessState& state) {
 void RestoreBlockOfLeft(tracee::Stopped& stopped, const ProcessState& state) {
   if (RestoreFullMask(stopped) || !state.has_unseen_blocks || IsHandled(state)) return;
   auto mask = stopped.ReadSignalMask();
+  // Nobody has come to wait, and nobody would judge that any more.
+  const bool is_kept = state.kept_trap && state.kept_trap->tid == stopped.tid();
+  if (mask && is_kept && IsForNobody(stopped, state)) {
+    return stopped.WriteSignalMask(*mask & ~kTrap);
+  }
   if (mask && HasSiblingThatBlocks(stopped, *mask)) stopped.WriteSignalMask(*mask | kTrap);
 }
 

@@ -37,15 +37,6 @@ bool WaitsForSignal(pid_t tid, const ProcessMemory& memory, uint64_t bit) {
          (set & bit) != 0;
 }
 
-bool SomeThreadWaits(pid_t pid, uint64_t bit) {
-  Result<std::vector<pid_t>> tasks = ListTasks(pid);
-  Result<ProcessMemory> memory = ProcessMemory::Open(pid);
-  if (!tasks.ok() || !memory.ok()) return false;
-  tasks->resize(std::min(tasks->size(), kMostLookedAt));
-  return std::any_of(tasks->begin(), tasks->end(),
-                     [&](pid_t tid) { return WaitsForSignal(tid, *memory, bit); });
-}
-
 // "sigmask:" of Documentation/filesystems/proc.rst, 3.8.
 bool IsSignalFdFor(pid_t pid, const std::string& number, uint64_t bit) {
   constexpr std::string_view kField = "sigmask:";
@@ -72,9 +63,18 @@ bool SomeFileTakes(pid_t pid, uint64_t bit) {
 
 }  // namespace
 
-bool AwaitsSignal(pid_t pid, int signal) {
+std::vector<pid_t> ThreadsThatAwait(pid_t pid, int signal) {
   const uint64_t bit = SignalBit(signal);
-  return SomeThreadWaits(pid, bit) || SomeFileTakes(pid, bit);
+  Result<std::vector<pid_t>> tasks = ListTasks(pid);
+  Result<ProcessMemory> memory = ProcessMemory::Open(pid);
+  if (!tasks.ok() || !memory.ok()) return {};
+  tasks->resize(std::min(tasks->size(), kMostLookedAt));
+  std::erase_if(*tasks, [&](pid_t tid) { return !WaitsForSignal(tid, *memory, bit); });
+  return *std::move(tasks);
+}
+
+bool AwaitsSignal(pid_t pid, int signal) {
+  return !ThreadsThatAwait(pid, signal).empty() || SomeFileTakes(pid, SignalBit(signal));
 }
 
 }  // namespace probed::sys

@@ -4,8 +4,12 @@
 
 #include <sys/types.h>
 
+#include <vector>
+
 namespace probed::sys {
 
 bool AwaitsSignal(pid_t pid, int signal);
+// By sigwait(3) and its kin.
+std::vector<pid_t> ThreadsThatAwait(pid_t pid, int signal);
 
 }  // namespace probed::sys

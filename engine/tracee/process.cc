@@ -44,9 +44,9 @@ std::unique_ptr<Thread> Process::RemoveThread(pid_t tid) {
   return thread;
 }
 
-void Process::WakeThreads() {
-  for (const auto& [tid, thread] : threads_)
-    if (!thread->stopped()) thread->Interrupt();
+void Process::Wake(pid_t tid) {
+  auto found = threads_.find(tid);
+  if (found != threads_.end() && !found->second->stopped()) found->second->Interrupt();
 }
 
 void Process::CountStop(uint64_t nanoseconds) {

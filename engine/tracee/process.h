@@ -39,9 +39,9 @@ class Process {
   bool awaiting_exec() const { return awaiting_exec_; }
   bool follow_children() const { return follow_children_; }
   const std::map<pid_t, std::unique_ptr<Thread>>& threads() const { return threads_; }
-  // Those that run, or wait in the kernel, stop and go on as if nothing had been: what they wait
+  // One that runs, or waits in the kernel, stops and goes on as if nothing had been: what it waits
   // for is looked at once more.
-  void WakeThreads();
+  void Wake(pid_t tid);
   std::string comm(pid_t tid) const;  // /proc/TID/comm, cached until exec; prctl is not seen
   uint64_t max_stop_ns() const { return max_stop_ns_; }
   uint64_t total_stop_ns() const { return total_stop_ns_; }

@@ -2,8 +2,8 @@
 // Who goes on first where there are more stops than the tracer can deal with. Of several stops the
 // kernel reports that of the thread that was traced last (kernel/ptrace.c, __ptrace_link), so
 // threads that do nothing but hit breakpoints would keep those traced before them from ever going
-// on. Therefore rounds: a thread whose hit has been dealt with waits until no stop is left to
-// report, or somebody wants it to go on. Every kInterval stops there is one, and one after the
+// on. Therefore rounds: a thread that has been dealt with waits until no stop is left to report,
+// or somebody wants it to go on. Every kInterval stops there is one, and one after the
 // other while more than two threads wait in each. Tracer thread only.
 
 #include <sys/types.h>
